@@ -4,6 +4,12 @@
 //! an element after it has stored the next value of that element, one buffer serves for both, and what only stays as it is need not
 //! be copied: a step of LU touches what it changes, not the matrix.
 //!
+//! What a step reads later than it replaces it is often a row or an element for many: `A[k, j]` for all rows, `A[i, k]` for the
+//! elements of one. Such reads are of a copy that is made first, if it has fewer dimensions than the state (`in_place/saved.rs`).
+//!
+//! A state that is given what another one was, as in `(b, next)`, is not copied: the two buffers change places, and the next value
+//! of the other state is stored where this one was.
+//!
 //! An iteration inside another one begins with a copy of the outer state and ends with a copy to the next one. Where the outer state
 //! is used for nothing else, and it is updated in place too, both are the same buffer and neither copy is made.
 //!
@@ -19,14 +25,22 @@ use crate::ir::{LoopProgram, Mode, Stmt, Target};
 use crate::rename::{Renaming, rename};
 use crate::walk::{Around, Site, Use, as_element, declared, sites, statements, within};
 
+mod saved;
+
 /// More pairs of accesses are not compared.
 const MOST_PAIRS: usize = 256;
 
 /// Updates states in place, the innermost iterations first.
 pub fn in_place(mut program: LoopProgram) -> LoopProgram {
+    while let Some(without_copy) = rotated(&program) {
+        program = without_copy;
+    }
     // Each round takes a buffer away.
-    while let Some((kept, gone, ty)) = found(&program) {
+    while let Some(Found { kept, gone, ty, reading }) = found(&program) {
         let before = program.clone();
+        if let Some(reading) = reading {
+            program = reading;
+        }
         merge(&mut program.body, kept, gone);
         let renaming = Renaming::from([(gone, (kept, ty))]);
         if rename(&mut program, &renaming).is_err() {
@@ -37,7 +51,15 @@ pub fn in_place(mut program: LoopProgram) -> LoopProgram {
 }
 
 /// Two buffers of which one can stand for both, with their type.
-fn found(program: &LoopProgram) -> Option<(Name, Name, TensorType)> {
+struct Found {
+    kept: Name,
+    gone: Name,
+    ty: TensorType,
+    /// The program in which a step reads copies of what it replaces, if it has to.
+    reading: Option<LoopProgram>,
+}
+
+fn found(program: &LoopProgram) -> Option<Found> {
     let all = sites(&program.body);
     let types = &|name: Name| {
         all.iter().find_map(|site| match site.stmt {
@@ -45,30 +67,55 @@ fn found(program: &LoopProgram) -> Option<(Name, Name, TensorType)> {
             _ => None,
         })
     };
+    let found = |(kept, gone), reading| types(kept).map(|ty| Found { kept, gone, ty, reading });
     // The innermost come last.
     let loops = all.iter().filter(|site| matches!(site.stmt, Stmt::For { mode: Mode::Serial, .. }));
     let mut loops: Vec<&Site<'_>> = loops.collect();
     loops.sort_by_key(|site| std::cmp::Reverse(site.around.len()));
     for site in loops {
         let Stmt::For { body, .. } = site.stmt else { continue };
-        if let Some((kept, gone)) = passed_on(program, body, types) {
-            return Some((kept, gone, types(kept)?));
+        if let Some(pair) = passed_on(program, body, types) {
+            return found(pair, None);
         }
-        for stmt in body {
-            let Stmt::Swap(kept, gone) = stmt else { continue };
-            if updates(program, site, (*kept, *gone)).unwrap_or(false) {
-                return Some((*kept, *gone, types(*kept)?));
+        let swaps: Vec<(Name, Name)> = swaps(body).collect();
+        // What a state was is passed on to another one, whose buffer is free then.
+        let passed = swaps.windows(2).filter(|pair| pair[0].1 == pair[1].0).map(|pair| (pair[0].0, pair[1].1));
+        for pair in swaps.iter().copied().chain(passed) {
+            match late_reads(program, site, pair) {
+                Ok(Some(late)) if late.is_empty() => return found(pair, None),
+                Ok(Some(late)) => {
+                    let reading = saved::saved(program, site, pair.0, &late).ok().flatten();
+                    let Some(reading) = reading else { continue };
+                    if sites(&reading.body).iter().any(|site| {
+                        let has_pair = |body: &[Stmt]| swaps_of(body, pair);
+                        let Stmt::For { body, .. } = site.stmt else { return false };
+                        has_pair(body) && matches!(late_reads(&reading, site, pair), Ok(Some(late)) if late.is_empty())
+                    }) {
+                        return found(pair, Some(reading));
+                    }
+                }
+                Ok(None) | Err(_) => {}
             }
         }
     }
     None
 }
 
-/// Takes away the buffer that is gone, and the exchange.
+/// The pairs of buffers that a block exchanges, in order.
+fn swaps(block: &[Stmt]) -> impl Iterator<Item = (Name, Name)> {
+    block.iter().filter_map(|stmt| if let Stmt::Swap(a, b) = stmt { Some((*a, *b)) } else { None })
+}
+
+/// Whether a block exchanges the first buffer, and the second.
+fn swaps_of(block: &[Stmt], (kept, gone): (Name, Name)) -> bool {
+    swaps(block).any(|(a, b)| a == kept || b == kept) && swaps(block).any(|(_, b)| b == gone)
+}
+
+/// Takes away the buffer that is gone, and its exchange.
 fn merge(block: &mut Vec<Stmt>, kept: Name, gone: Name) {
     block.retain(|stmt| match stmt {
         Stmt::Alloc(name, _) | Stmt::Free(name) => *name != gone,
-        Stmt::Swap(a, b) => ![(*a, *b), (*b, *a)].contains(&(kept, gone)),
+        Stmt::Swap(a, b) => ![*a, *b].contains(&gone),
         _ => true,
     });
     for stmt in block {
@@ -76,16 +123,91 @@ fn merge(block: &mut Vec<Stmt>, kept: Name, gone: Name) {
     }
 }
 
-/// Whether the next state can be stored where the present one is: no step reads what it has replaced.
-fn updates(program: &LoopProgram, iteration: &Site<'_>, (kept, gone): (Name, Name)) -> Result<bool, IxError> {
-    let Stmt::For { index, range, body, .. } = iteration.stmt else { return Ok(false) };
+/// The program in which a state changes places with the one whose value it gets, instead of a copy; none if there is no such state.
+fn rotated(program: &LoopProgram) -> Option<LoopProgram> {
+    for site in sites(&program.body) {
+        let Stmt::For { mode: Mode::Serial, body, .. } = site.stmt else { continue };
+        for (at, stmt) in body.iter().enumerate() {
+            let Some((next, from)) = copy(program, stmt) else { continue };
+            let (mut to, mut whole) = (None, false);
+            swaps(body).for_each(|(a, b)| {
+                to = if b == next { Some(a) } else { to };
+                whole |= a == from;
+            });
+            let is_rotation = |to: &Name| whole && *to != from && is_rotation(program, &site, at, (*to, next), from);
+            let Some(to) = to.filter(is_rotation) else { continue };
+            let mut changed = program.clone();
+            for_each_block(&mut changed.body, &mut |block| {
+                if !swaps(block).any(|pair| pair == (to, next)) {
+                    return;
+                }
+                let Some(at) = block.iter().position(|stmt| copy(program, stmt) == Some((next, from))) else { return };
+                block.remove(at);
+                // The label of a nest without statements.
+                if at > 0 && matches!(block[at - 1], Stmt::Nest(_)) {
+                    block.remove(at - 1);
+                }
+                block.retain(|stmt| *stmt != Stmt::Swap(to, next));
+                if let Some(at) = block.iter().position(|stmt| matches!(stmt, Stmt::Swap(a, _) if *a == from)) {
+                    block.insert(at, Stmt::Swap(to, from));
+                }
+            });
+            for_each_block(&mut changed.body, &mut |block| {
+                block.retain(|stmt| !matches!(stmt, Stmt::Alloc(name, _) | Stmt::Free(name) if *name == next));
+            });
+            return Some(changed);
+        }
+    }
+    None
+}
+
+/// Whether nothing but the copy at a place makes the next value of a state, and the state that is copied keeps its value until the
+/// end of the step.
+fn is_rotation(program: &LoopProgram, iteration: &Site<'_>, at: usize, (to, next): (Name, Name), from: Name) -> bool {
+    let Stmt::For { body, .. } = iteration.stmt else { return false };
+    let all = sites(&program.body);
+    let types = |name: Name| {
+        all.iter().find_map(|site| match site.stmt {
+            Stmt::Alloc(found, ty) if *found == name => Some(ty),
+            _ => None,
+        })
+    };
+    let is_plain = body.iter().enumerate().all(|(place, stmt)| {
+        statements(std::slice::from_ref(stmt)).flat_map(|stmt| stmt.uses(&program.terms)).all(|(name, _, how)| {
+            let is_own = place == at || how == Use::Exchange;
+            (name != next || is_own) && (![to, from].contains(&name) || how == Use::Read || how == Use::Exchange)
+        })
+    });
+    let is_inside = |site: &Site<'_>| site.around.iter().any(|around| std::ptr::eq(around.stmt, iteration.stmt));
+    let outside = all.iter().filter(|site| !is_inside(site));
+    let is_only_here = outside.flat_map(|site| site.stmt.uses(&program.terms)).all(|(name, ..)| name != next);
+    let once = |name: Name| swaps(body).filter(|(a, b)| *a == name || *b == name).count() == 1;
+    is_plain && is_only_here && once(to) && once(next) && once(from) && types(to).is_some() && types(to) == types(from)
+}
+
+/// Does something to a block and to all blocks in it.
+fn for_each_block(block: &mut Vec<Stmt>, change: &mut impl FnMut(&mut Vec<Stmt>)) {
+    change(block);
+    for stmt in block {
+        stmt.blocks_mut().for_each(|block| for_each_block(block, change));
+    }
+}
+
+/// The reads of the present state that may come later than what replaces what they read, if the next state is stored where it is;
+/// none if that cannot be.
+fn late_reads<'a>(
+    program: &'a LoopProgram,
+    iteration: &Site<'a>,
+    (kept, gone): (Name, Name),
+) -> Result<Option<Vec<(Site<'a>, &'a [Ix])>>, IxError> {
+    let Stmt::For { index, range, body, .. } = iteration.stmt else { return Ok(None) };
     let outside = sites(&program.body);
     let is_its_own = outside.iter().all(|site| {
         let is_inside = site.around.iter().any(|around| std::ptr::eq(around.stmt, iteration.stmt));
         is_inside || site.stmt.uses(&program.terms).iter().all(|(name, ..)| *name != gone)
     });
     if !is_its_own {
-        return Ok(false);
+        return Ok(None);
     }
     let inside = sites(body);
     let (mut writes, mut reads) = (Vec::new(), Vec::new());
@@ -105,14 +227,14 @@ fn updates(program: &LoopProgram, iteration: &Site<'_>, (kept, gone): (Name, Nam
                 Use::Read if name == kept => {}
                 // A state inside has been updated here.
                 Use::Write | Use::Combine(_) if name == kept => last_change = top + 1,
-                _ if [kept, gone].contains(&name) => return Ok(false),
+                _ if [kept, gone].contains(&name) => return Ok(None),
                 _ => {}
             }
         }
     }
     let is_copied_last = writes.is_empty() && first_copy.is_some_and(|copy| copy >= last_change);
     if exchanges != 2 || (last_change > 0 && !is_copied_last) || writes.len() * reads.len() > MOST_PAIRS {
-        return Ok(false);
+        return Ok(None);
     }
     let mut facts = Facts::new();
     program.facts.iter().for_each(|fact| facts.assume(fact.clone()));
@@ -124,14 +246,16 @@ fn updates(program: &LoopProgram, iteration: &Site<'_>, (kept, gone): (Name, Nam
     }
     facts.assume(within(*index, range)?);
     let order = Order { facts, private: declared(body) };
-    for write in &writes {
-        for read in &reads {
+    let mut late = Vec::new();
+    for read in &reads {
+        for write in &writes {
             if !order.never_later(*write, *read)? {
-                return Ok(false);
+                late.push((read.0.clone(), read.1));
+                break;
             }
         }
     }
-    Ok(true)
+    Ok(Some(late))
 }
 
 /// Whether a statement only gives an element of the next state the value that it has.

@@ -228,8 +228,8 @@ struct Block<'a> {
     known: HashMap<Key, TermId>,
     /// Tensors that are already computed as a whole here.
     whole: HashMap<Whole<'a>, Vec<Computed>>,
-    /// The `let`s whose values are here: the environment of each, and where it is.
-    lets: HashMap<(Name, TermId), Vec<(Env, Stored)>>,
+    /// The values of `let`s that are here: the environment of each, and where it is.
+    lets: HashMap<TermId, Vec<(Env, Stored)>>,
     names: Vec<FreshName>,
     /// Buffers that end with the block.
     buffers: Vec<Name>,

@@ -19,6 +19,7 @@ use certen_syntax::Name;
 
 use crate::ir::{LoopProgram, Mode, Stmt};
 use crate::races::are_independent;
+use crate::walk::statements;
 
 /// A loop that makes fewer operations than this is not shared between threads.
 pub const MIN_PARALLEL_WORK: u64 = 100_000;
@@ -61,8 +62,11 @@ impl Marks<'_> {
             return stmt.clone();
         }
         let trips = range.hi.sub(&range.lo).ok().and_then(|trips| trips.as_constant());
-        let can_be_marked =
-            trips != Some(1) && self.is_worth_it(stmt) && self.is_independent(*index, range, mode.shared(), body);
+        let shares = statements(body).any(|stmt| matches!(stmt, Stmt::For { mode, .. } if mode.is_parallel()));
+        let can_be_marked = !shares
+            && trips != Some(1)
+            && self.is_worth_it(stmt)
+            && self.is_independent(*index, range, mode.shared(), body);
         let marked = || Stmt::For { index: *index, range: range.clone(), mode: mode.shared(), body: body.clone() };
         if can_be_marked && trips.is_none_or(|trips| trips >= MIN_ITERATIONS) {
             return marked();

@@ -35,7 +35,7 @@ mod stages;
 mod vectors;
 
 pub use apply::{Refused, Scheduled, Taken, apply};
-pub use auto::{Machine, Planned, STREAMED_BYTES, automatic};
+pub use auto::{Form, Machine, Planned, STREAMED_BYTES, automatic};
 pub use certen_index::{Condition, Proof, Status};
 pub use edit::{at_sizes, ends, shortened, with_numbers};
 pub use page::{page, statements};

@@ -38,28 +38,18 @@ const MAX_CUTS: usize = 48;
 /// A loop of fewer iterations is short.
 const SHORT: i64 = 8;
 
-/// Marks vector loops; in the nests that `is_free` says no step has touched, it may collapse loops and cut them.
-pub fn vectorise(mut program: LoopProgram, is_free: impl Fn(Option<Name>) -> bool) -> LoopProgram {
+/// Marks vector loops; in the nests of which the caller says that no step has touched them, it may collapse loops and cut them.
+pub fn vectorise(mut program: LoopProgram, is_left: impl Fn(Option<Name>) -> bool) -> LoopProgram {
     let mut facts = Facts::new();
     program.facts.iter().for_each(|fact| facts.assume(fact.clone()));
     let body = std::mem::take(&mut program.body);
     let interface = program.given().map(|(name, ty)| (name, ty.clone())).collect();
     let mut taken = declared(&body);
     taken.extend(program.sizes.iter().copied());
+    let (assumed, is_free) = (Vec::new(), is_left(None));
     let mut vectors =
-        Vectors { program, facts, assumed: Vec::new(), types: interface, taken, is_free: false, cuts: MAX_CUTS };
-    let mut nest = None;
-    let mut done = Vec::with_capacity(body.len());
-    for stmt in body {
-        if let Stmt::Nest(name) = &stmt {
-            nest = Some(*name);
-        }
-        vectors.is_free = is_free(nest);
-        if let Stmt::Alloc(name, ty) = &stmt {
-            vectors.types.insert(*name, ty.clone());
-        }
-        done.extend(vectors.stmt(stmt).0);
-    }
+        Vectors { program, facts, assumed, types: interface, taken, is_left: &is_left, is_free, cuts: MAX_CUTS };
+    let (done, _) = vectors.block([], body);
     LoopProgram { body: done, ..vectors.program }
 }
 
@@ -127,7 +117,7 @@ fn serial(found: &Loop) -> Loop {
     found
 }
 
-struct Vectors {
+struct Vectors<'a> {
     /// Without its body.
     program: LoopProgram,
     /// About the sizes.
@@ -137,27 +127,32 @@ struct Vectors {
     /// Types of the buffers in scope.
     types: HashMap<Name, TensorType>,
     taken: HashSet<Name>,
-    /// Whether loops may be collapsed and cut.
+    /// Whether no step has touched a nest, and whether that is so where the walk is: loops may be collapsed and cut then.
+    is_left: &'a dyn Fn(Option<Name>) -> bool,
     is_free: bool,
     /// How many may still be cut.
     cuts: usize,
 }
 
-impl Vectors {
+impl Vectors<'_> {
     /// A block in which more is known, and whether there are vectors in it.
     fn block(&mut self, known: impl IntoIterator<Item = Cond>, block: Vec<Stmt>) -> (Vec<Stmt>, bool) {
         let open = self.assumed.len();
         self.assumed.extend(known);
         let mut any = false;
         let mut done = Vec::with_capacity(block.len());
+        let is_free = self.is_free;
         for stmt in block {
-            if let Stmt::Alloc(name, ty) = &stmt {
-                self.types.insert(*name, ty.clone());
+            match &stmt {
+                Stmt::Alloc(name, ty) => drop(self.types.insert(*name, ty.clone())),
+                Stmt::Nest(name) => self.is_free = (self.is_left)(Some(*name)),
+                _ => {}
             }
             let (stmts, vectors) = self.stmt(stmt);
             any |= vectors;
             done.extend(stmts);
         }
+        self.is_free = is_free;
         self.assumed.truncate(open);
         (done, any)
     }

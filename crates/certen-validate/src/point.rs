@@ -7,7 +7,7 @@
 use std::fmt;
 
 use certen_core::domain::magnitude::{Magnitude, Measured};
-use certen_core::domain::{Element, Exact, Field, MODULUS, Machine, Partial, Rational, Scalar, splitmix};
+use certen_core::domain::{Element, Exact, Field, MODULUS, Machine, Partial, Scalar, ShortRational, splitmix};
 use certen_core::{
     Binary, Domain, ElemType, EvalError, Evaluator, Fault, Literal, Named, Program, Tensor, Unary, index_of,
 };
@@ -97,7 +97,7 @@ impl Compared<'_> {
                 self.in_domains(setting, sizes, seed, fuel, &pair)
             }
             Setting::Rationals => {
-                let domain = Partial(Rational);
+                let domain = Partial(ShortRational);
                 let given = |place| inputs::rational(literals, place);
                 let pair = Pair { reference: &domain, nest: &domain, given: &given, lift: &Clone::clone };
                 self.in_domains(setting, sizes, seed, fuel, &pair)

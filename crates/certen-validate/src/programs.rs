@@ -6,7 +6,7 @@
 //! ([`crate::shrink`]). Deterministic: the same programs are compared on the same elements everywhere, within a number of
 //! steps, not a time.
 
-use certen_core::domain::{Field, Rational, splitmix};
+use certen_core::domain::{Field, ShortRational, splitmix};
 use certen_core::{Domain, EvalError, Evaluator, Fault, Program, Tensor, index_of};
 use certen_syntax::Name;
 
@@ -73,7 +73,7 @@ fn agree_at_own_sizes(before: &Program, after: &Program, budget: u64) -> Agreeme
         let exact = before
             .terms
             .uses_order()
-            .then(|| comparison.at(&Rational, sizes, seed, share, |place| inputs::rational(&literals, place)));
+            .then(|| comparison.at(&ShortRational, sizes, seed, share, |place| inputs::rational(&literals, place)));
         let found = match exact {
             // What the rationals do not have, a field can stand for.
             None | Some(Err(NoValues)) => comparison.at(&Field { seed }, sizes, seed, share, inputs::field),

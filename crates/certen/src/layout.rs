@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use certen_loops::{Lend, LoopProgram, Stmt, pad, parallelise, reuse, verify};
+use certen_loops::{Lend, LoopProgram, Stmt, pad, parallelise, reuse, statements, verify};
 use certen_schedule::{Scheduled, Taken, vectorise};
 use certen_syntax::{Diagnostic, Name};
 
@@ -92,14 +92,28 @@ fn untouched(before: &LoopProgram, after: &LoopProgram) -> HashSet<Name> {
     nests(before).into_iter().filter(|nest| changed.contains(nest)).map(|(name, _)| name).collect()
 }
 
-/// The nests of a program, and what each consists of.
+/// The nests of a program, and what each consists of, without those inside it.
 fn nests(program: &LoopProgram) -> Vec<(Name, Vec<&Stmt>)> {
     let mut nests: Vec<(Name, Vec<&Stmt>)> = Vec::new();
-    for stmt in &program.body {
-        match (stmt, nests.last_mut()) {
-            (Stmt::Nest(name), _) => nests.push((*name, Vec::new())),
-            (Stmt::Alloc(..) | Stmt::Free(_), _) | (_, None) => {}
-            (stmt, Some((_, nest))) => nest.push(stmt),
+    let mut open: Vec<&[Stmt]> = vec![&program.body];
+    while let Some(block) = open.pop() {
+        let mut own = None;
+        for stmt in block {
+            match stmt {
+                Stmt::Nest(name) => {
+                    own = Some(nests.len());
+                    nests.push((*name, Vec::new()));
+                }
+                Stmt::Alloc(..) | Stmt::Free(_) => {}
+                stmt if statements(std::slice::from_ref(stmt)).any(|stmt| matches!(stmt, Stmt::Nest(_))) => {
+                    open.extend(stmt.blocks().map(Vec::as_slice));
+                }
+                stmt => {
+                    if let Some((_, nest)) = own.and_then(|own| nests.get_mut(own)) {
+                        nest.push(stmt);
+                    }
+                }
+            }
         }
     }
     nests

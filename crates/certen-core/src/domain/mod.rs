@@ -18,7 +18,7 @@ pub use field::{Element, Field, MODULUS, splitmix};
 pub use machine::{Machine, Scalar};
 pub use padded::{MaybePadding, Padded};
 pub use partial::Partial;
-pub use rational::{Exact, Rational};
+pub use rational::{Exact, Rational, ShortRational};
 
 use crate::ops::{Binary, Literal, Unary};
 use crate::types::ElemType;

@@ -159,6 +159,49 @@ impl Domain for Rational {
     }
 }
 
+/// The domain of exact rationals that are not long, for comparisons: what would be longer than [`MAX_SHORT_BITS`] is
+/// [`Fault::TooLarge`]. The time of an operation grows with the square of its length, and a hundred products square numbers a
+/// hundred times.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ShortRational;
+
+const MAX_SHORT_BITS: u64 = 8192;
+
+fn short(value: Exact) -> Result<Exact, Fault> {
+    match &value {
+        Exact::Number(number) if bits(number) > MAX_SHORT_BITS => Err(Fault::TooLarge),
+        _ => Ok(value),
+    }
+}
+
+impl Domain for ShortRational {
+    type Value = Exact;
+
+    fn literal(&self, literal: Literal, elem: ElemType) -> Result<Exact, Fault> {
+        Rational.literal(literal, elem).and_then(short)
+    }
+
+    fn index(&self, index: i64, elem: ElemType) -> Result<Exact, Fault> {
+        Rational.index(index, elem)
+    }
+
+    fn unary(&self, op: Unary, elem: ElemType, a: &Exact) -> Result<Exact, Fault> {
+        Rational.unary(op, elem, a)
+    }
+
+    fn binary(&self, op: Binary, elem: ElemType, a: &Exact, b: &Exact) -> Result<Exact, Fault> {
+        Rational.binary(op, elem, a, b).and_then(short)
+    }
+
+    fn choose(&self, cond: &Exact, a: &Exact, b: &Exact) -> Result<Exact, Fault> {
+        Rational.choose(cond, a, b)
+    }
+
+    fn cast(&self, from: ElemType, to: ElemType, a: &Exact) -> Result<Exact, Fault> {
+        Rational.cast(from, to, a)
+    }
+}
+
 fn number_binary(op: Binary, a: &BigRational, b: &BigRational) -> Result<Exact, Fault> {
     // What follows multiplies parts of one operand with parts of the other, at most; powers look after themselves.
     room_for(bits(a) + bits(b))?;
@@ -247,6 +290,19 @@ mod tests {
 
     fn binary(op: Binary, a: Exact, b: Exact) -> Result<Exact, Fault> {
         Rational.binary(op, ElemType::F64, &a, &b)
+    }
+
+    #[test]
+    fn squares_of_squares_are_soon_too_long() {
+        let mut value = ratio(3, 7);
+        let error = loop {
+            match ShortRational.binary(Binary::Mul, ElemType::F64, &value, &value) {
+                Ok(square) => value = square,
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error, Fault::TooLarge);
+        assert!(Rational.binary(Binary::Mul, ElemType::F64, &value, &value).is_ok());
     }
 
     #[test]

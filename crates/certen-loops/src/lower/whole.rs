@@ -85,21 +85,20 @@ impl<'a> Lowering<'a> {
         block.whole.get(&key)?.iter().find(|(outer, _)| extends(outer)).map(|(_, stored)| Rc::clone(stored))
     }
 
-    /// The environment inside a `let`. Its value is computed unless it is there already: states of one iteration often share
-    /// what their next values are made of.
+    /// The environment inside a `let`. Its value is computed unless it is there already, by this name or another one: states of
+    /// one iteration often share what their next values are made of, and functions that are called compute the same mean.
     pub(super) fn with_let(&mut self, name: Name, value: TermId, env: Env) -> Lowered<Env> {
-        let key = (name, value);
         let names = self.names_in(value);
         let known = |block: &Block<'a>| {
             let same = |outer: Env| names.iter().all(|name| self.lookup(outer, *name) == self.lookup(env, *name));
-            block.lets.get(&key)?.iter().find(|(outer, _)| same(*outer)).map(|(_, stored)| stored.clone())
+            block.lets.get(&value)?.iter().find(|(outer, _)| same(*outer)).map(|(_, stored)| stored.clone())
         };
         let stored = match self.blocks.iter().rev().find_map(known) {
             Some(stored) => stored,
             None => {
                 let (stored, level) = self.bound(name, value, env)?;
                 if let Some(block) = self.blocks.get_mut(level) {
-                    block.lets.entry(key).or_default().push((env, stored.clone()));
+                    block.lets.entry(value).or_default().push((env, stored.clone()));
                 }
                 stored
             }

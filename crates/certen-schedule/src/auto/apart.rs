@@ -17,8 +17,8 @@ use certen_index::Ix;
 use certen_loops::{LoopProgram, Site, Stmt, Target, Use, sites, statements};
 use certen_syntax::Name;
 
-use super::Planned;
 use super::sum::{mentions, size};
+use super::{Form, Planned};
 
 /// A sum of fewer terms is short: it costs about what writing and reading it does.
 const SHORT: i64 = 32;
@@ -79,7 +79,7 @@ fn guarded(program: &LoopProgram, nest: Name) -> Option<Separation> {
     let local = locals.next()?;
     let steps = format!("share({nest}.{}, {local});\n", own[0]);
     let why = "what is read under a condition is kept, once for each place".into();
-    Some((Planned { nest, steps, why, with: Vec::new(), separates: true }, vec![nest]))
+    Some((Planned { nest, steps, why, with: Vec::new(), form: Form::Separated }, vec![nest]))
 }
 
 /// Whether a statement adds a multiple of a local to a sum.
@@ -108,7 +108,7 @@ fn rows(program: &LoopProgram, nest: Name) -> Option<Separation> {
         stages[..count].iter().map(|stage| format!("separate({nest}.{}, {stage});\n", own[0])).collect();
     let why = "rows that are multiplied one by one: what is made on the way is made for all of them first".into();
     let made = stages[..count].iter().copied().chain([nest]).collect();
-    Some((Planned { nest, steps: steps.concat(), why, with: Vec::new(), separates: true }, made))
+    Some((Planned { nest, steps: steps.concat(), why, with: Vec::new(), form: Form::Separated }, made))
 }
 
 /// Whether a statement adds up the products of a row with the columns of a matrix that is the same in all iterations.
@@ -157,7 +157,7 @@ fn sums(program: &LoopProgram, nest: Name) -> Option<Separation> {
         let _ = writeln!(steps, "separate({nest}.{outermost}, {});", sum.local);
     }
     let why = format!("{} sums side by side: each gets a nest of its own", sums.len());
-    Some((Planned { nest, steps, why, with: Vec::new(), separates: true }, vec![nest]))
+    Some((Planned { nest, steps, why, with: Vec::new(), form: Form::Separated }, vec![nest]))
 }
 
 /// A local that begins at something, and a loop that adds to it.

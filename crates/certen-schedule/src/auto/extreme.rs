@@ -7,25 +7,32 @@
 
 use certen_core::ReduceOp;
 use certen_index::Ix;
-use certen_loops::{LoopProgram, Site, Stmt, Target, Use};
+use certen_loops::{FpMode, LoopProgram, Site, Stmt, Target, Use};
 use certen_syntax::Name;
 
 use super::steps::Steps;
 use super::sum::{mentions, size};
-use super::{Machine, Planned};
+use super::{Form, Machine, Planned, outside};
 
 /// As many as stay in registers: a comparison that keeps NaN takes several operations, one after the other.
 const LANES: i64 = 32;
 
 /// The steps for a nest with these statements.
-pub(super) fn plan(program: &LoopProgram, nest: Name, sites: &[Site<'_>], machine: &Machine) -> Option<Planned> {
+pub(super) fn plan(
+    program: &LoopProgram,
+    nest: Name,
+    sites: &[Site<'_>],
+    machine: &Machine,
+    _: FpMode,
+) -> Option<Planned> {
     let is_combined = |site: &&Site<'_>| {
         matches!(site.stmt, Stmt::Assign { target: Target::Local(_), op: Some(ReduceOp::Min | ReduceOp::Max), .. })
     };
     let mut found = sites.iter().filter(is_combined);
     let (site, None) = (found.next()?, found.next()) else { return None };
     let (own, range) = site.loops().last()?;
-    let outer: Vec<Name> = site.loops().map(|(index, _)| index).filter(|index| *index != own).collect();
+    let outer = site.loops().skip(outside(sites)).map(|(index, _)| index).filter(|index| *index != own);
+    let outer: Vec<Name> = outer.collect();
     let elem = program.terms.ty(site.stmt.value()?).elem;
     let lanes = LANES;
     let is_along = |at: &[Ix]| {
@@ -52,5 +59,5 @@ pub(super) fn plan(program: &LoopProgram, nest: Name, sites: &[Site<'_>], machin
         }
     }
     let why = format!("a least or greatest element over {own} along memory: in {lanes} lanes");
-    Some(Planned { nest, with: Vec::new(), steps: steps.text(), why, separates: false })
+    Some(Planned { nest, with: Vec::new(), steps: steps.text(), why, form: Form::Nest })
 }

@@ -4,15 +4,21 @@
 //! those of a window. Cost: an element that is read at `n` places is computed `n - 1` times more often, against storing and
 //! loading it, which for tensors beyond the caches is what [`MOST_REPEATED`] operations in vectors take. Neither sizes nor the
 //! machine are asked: what a nest consists of does not depend on them. No operation on the way to an element changes.
+//!
+//! Stages that are not computed from each other go in one step, so that a long chain takes few; an expression that is computed once
+//! may stand in a text often, so the length of the text is limited too.
 
 use std::collections::{HashMap, HashSet};
 
 use certen_core::{Binary, Range, Term, TermId, Terms, Unary};
 use certen_index::Ix;
-use certen_loops::{Around, LoopProgram, Site, Stmt, Target, Use, sites};
+use certen_loops::{Around, LoopProgram, Site, Stmt, Target, Use, sites, statements};
 use certen_syntax::Name;
 
+use super::steps::joined;
 use super::sum::{mentions, size};
+use super::{Form, Planned, nests};
+use crate::apply::Scheduled;
 
 /// So many operations may be made again to save an element its way to memory and back.
 const MOST_REPEATED: i64 = 24;
@@ -23,8 +29,11 @@ const WINDOW: i64 = 16;
 /// An element that takes more operations is not made longer.
 const MOST_OPERATIONS: i64 = 400;
 
+/// An expression in which more operations are written is not, though some may be made only once.
+const MOST_WRITTEN: u32 = 2000;
+
 /// In longer programs the search would take long itself.
-const MOST_STAGES: usize = 256;
+const MOST_STAGES: usize = 2048;
 
 /// What a division and a root cost, and a function of the mathematical library.
 const DIVISION: i64 = 4;
@@ -38,21 +47,92 @@ struct Stage {
     cost: i64,
     /// At how many places it is read, counted as often as loops of windows go over them.
     places: i64,
-    /// The nest of the last reader.
-    reader: Option<Name>,
+    /// The nests that compute it, and those that read it.
+    makers: Vec<Name>,
+    readers: Vec<Name>,
     /// Whether an expression stands for each of its elements.
     is_plain: bool,
 }
 
-/// The stages that are to be computed where they are read.
-pub(super) fn stages(program: &LoopProgram) -> Vec<Name> {
+/// The program with its cheap stages computed where they are read, and the plan of that; none if there are none.
+pub(super) fn plan(
+    program: &LoopProgram,
+    taken: &impl Fn(&LoopProgram, &str) -> Option<Scheduled>,
+) -> Option<(Scheduled, Planned)> {
+    let mut search = Search { taken, done: None, names: Vec::new(), steps: String::new(), refused: HashSet::new() };
+    loop {
+        let round = stages(search.now(program), &search.refused);
+        if round.is_empty() {
+            break;
+        }
+        search.take(program, &round);
+    }
+    let done = search.done?;
+    let nest = nests(&done.program).into_keys().last()?;
+    let why = format!("{} cost less where they are read than in memory", joined(&search.names));
+    Some((done, Planned { nest, with: Vec::new(), steps: search.steps, why, form: Form::Separated }))
+}
+
+struct Search<'a, F> {
+    taken: &'a F,
+    done: Option<Scheduled>,
+    names: Vec<Name>,
+    steps: String,
+    /// Stages that stay.
+    refused: HashSet<Name>,
+}
+
+impl<F: Fn(&LoopProgram, &str) -> Option<Scheduled>> Search<'_, F> {
+    fn now<'a>(&'a self, program: &'a LoopProgram) -> &'a LoopProgram {
+        self.done.as_ref().map_or(program, |done| &done.program)
+    }
+
+    /// Takes some stages, all that can be taken.
+    fn take(&mut self, program: &LoopProgram, round: &[Name]) {
+        let names: Vec<&str> = round.iter().map(|name| name.as_str()).collect();
+        let step = format!("inline({});\n", names.join(", "));
+        match (self.taken)(self.now(program), &step).filter(|made| is_short(&made.program)) {
+            Some(made) => {
+                self.names.extend(round);
+                self.steps.push_str(&step);
+                match &mut self.done {
+                    Some(done) => {
+                        done.program = made.program;
+                        done.taken.extend(made.taken);
+                    }
+                    None => self.done = Some(made),
+                }
+            }
+            None if round.len() == 1 => self.refused.extend(round),
+            None => {
+                let (first, second) = round.split_at(round.len() / 2);
+                self.take(program, first);
+                self.take(program, second);
+            }
+        }
+    }
+}
+
+/// Whether no value is so long that its text would be.
+fn is_short(program: &LoopProgram) -> bool {
+    let mut written: Vec<u32> = Vec::with_capacity(program.terms.len());
+    for (_, term) in program.terms.iter() {
+        let parts = term.parts();
+        written.push(parts.iter().fold(1u32, |sum, part| sum.saturating_add(written[part.index()])));
+    }
+    statements(&program.body).filter_map(Stmt::value).all(|value| written[value.index()] <= MOST_WRITTEN)
+}
+
+/// Stages that are to be computed where they are read, none of which is computed from another one.
+fn stages(program: &LoopProgram, refused: &HashSet<Name>) -> Vec<Name> {
     let all = sites(&program.body);
     let mut found: HashMap<Name, Stage> = HashMap::new();
     let mut twice: HashSet<Name> = HashSet::new();
     let mut order = Vec::new();
     for site in &all {
         if let Stmt::Alloc(name, _) = site.stmt {
-            let stage = Stage { depth: site.around.len(), cost: 0, places: 0, reader: None, is_plain: true };
+            let (makers, readers) = (Vec::new(), Vec::new());
+            let stage = Stage { depth: site.around.len(), cost: 0, places: 0, makers, readers, is_plain: true };
             if found.insert(*name, stage).is_some() {
                 twice.insert(*name);
             }
@@ -73,26 +153,41 @@ pub(super) fn stages(program: &LoopProgram) -> Vec<Name> {
         for (name, at, how) in site.stmt.uses(&program.terms) {
             let Some(stage) = found.get_mut(&name) else { continue };
             match how {
-                Use::Write if matches!(site.stmt, Stmt::Assign { op: None, .. }) => stage.cost = stage.cost.max(cost),
+                Use::Write if matches!(site.stmt, Stmt::Assign { op: None, .. }) => {
+                    stage.cost = stage.cost.max(cost);
+                    stage.makers.extend(site.nest);
+                }
                 Use::Write | Use::Combine(_) | Use::Exchange => stage.is_plain = false,
                 Use::Read => match places(&site.around[stage.depth.min(site.around.len())..], at) {
                     Some(places) => {
                         stage.places = stage.places.saturating_add(places);
-                        stage.reader = site.nest;
+                        stage.readers.extend(site.nest);
                     }
                     None => stage.is_plain = false,
                 },
             }
         }
     }
-    let pays = |name: &Name| {
-        let stage = found.get(name).filter(|stage| stage.is_plain && !twice.contains(name))?;
-        let reader = stage.reader.filter(|reader| reader != name)?;
-        let again = stage.places.checked_sub(1)?.saturating_mul(stage.cost);
-        let all = stage.places.saturating_mul(stage.cost).saturating_add(*longest.get(&reader).unwrap_or(&0));
-        (again <= MOST_REPEATED && all <= MOST_OPERATIONS).then_some(*name)
-    };
-    order.iter().filter_map(pays).collect()
+    let mut chosen = Vec::new();
+    // The nests that compute what is chosen, and those that read it.
+    let (mut made, mut read): (HashSet<Name>, HashSet<Name>) = Default::default();
+    for name in order.into_iter().filter(|name| !refused.contains(name) && !twice.contains(name)) {
+        let Some(stage) = found.get(&name).filter(|stage| stage.is_plain) else { continue };
+        let Some(reader) = stage.readers.last() else { continue };
+        if stage.makers.iter().any(|nest| read.contains(nest)) || stage.readers.iter().any(|nest| made.contains(nest)) {
+            continue;
+        }
+        let again = stage.places.saturating_sub(1).saturating_mul(stage.cost);
+        let longer = stage.places.saturating_mul(stage.cost);
+        let all = longer.saturating_add(*longest.get(reader).unwrap_or(&0));
+        if again <= MOST_REPEATED && all <= MOST_OPERATIONS {
+            made.extend(&stage.makers);
+            read.extend(&stage.readers);
+            longest.insert(*reader, all);
+            chosen.push(name);
+        }
+    }
+    chosen
 }
 
 /// How often an element of a stage is read at a place, with these statements around it; none if the same elements are read

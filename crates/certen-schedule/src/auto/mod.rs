@@ -14,11 +14,13 @@
 
 mod apart;
 mod batched;
+mod carried;
 mod contraction;
 mod elements;
 mod extreme;
 mod fused;
 mod inlined;
+mod rowwise;
 mod stencil;
 mod steps;
 mod streamed;
@@ -31,12 +33,11 @@ use std::cell::LazyCell;
 use std::collections::HashSet;
 
 use certen_index::Cond;
-use certen_loops::{FpMode, LoopProgram, Site, Stmt, sites, verify, verify_changed};
+use certen_loops::{FpMode, LoopProgram, Mode, Site, Stmt, parallelise, sites, verify, verify_changed};
 use certen_syntax::schedule::{Step, parse_steps};
 use certen_syntax::{Diagnostics, Name, Sources};
 use indexmap::IndexMap;
 
-use self::steps::joined;
 pub use self::sum::STREAMED_BYTES;
 use self::sum::SumNest;
 use crate::apply::{Scheduled, apply};
@@ -83,8 +84,21 @@ pub struct Planned {
     pub steps: String,
     /// What was recognised, and what was chosen for it.
     pub why: String,
-    /// Whether they only give sums nests of their own, for which there are other plans.
-    pub separates: bool,
+    /// What they are for.
+    pub form: Form,
+}
+
+/// What the steps of a plan are for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// They give what is more than one sum nests of their own, or take stages away: there are other plans for what they make.
+    Separated,
+    /// A nest, or some nests together.
+    Nest,
+    /// The sums of a nest that is more than one sum.
+    Sums,
+    /// Threads share what no other step has given to them.
+    Shared,
 }
 
 /// What a strategy proposes, and what that costs in tenths of an operation.
@@ -103,9 +117,9 @@ const STRATEGIES: [Strategy; 5] =
     [batched::proposals, contraction::proposals, window::proposals, thin::proposals, fused::proposals];
 
 /// What it proposes for a nest with these statements that is no sum of products.
-type OtherStrategy = fn(&LoopProgram, Name, &[Site<'_>], &Machine) -> Option<Planned>;
+type OtherStrategy = fn(&LoopProgram, Name, &[Site<'_>], &Machine, FpMode) -> Option<Planned>;
 
-const OTHERS: [OtherStrategy; 2] = [stencil::plan, extreme::plan];
+const OTHERS: [OtherStrategy; 4] = [stencil::plan, extreme::plan, rowwise::plan, carried::plan];
 
 /// A schedule for loops, nest by nest, and the loops after it. For loops with numbers in place of sizes, `like` has the plans
 /// without: where there is none, the order of operations is to stay what it is. None if the numbers do not allow what was
@@ -126,7 +140,10 @@ pub fn automatic(
     if !plans.is_empty() && like.is_some_and(|like| !like.iter().all(|plan| nests.contains_key(&plan.nest))) {
         return None;
     }
-    let is_of = |plan: &Planned, nest: &Name| !plan.separates && (plan.nest == *nest || plan.with.contains(nest));
+    let is_of = |plan: &Planned, nest: &Name| {
+        let is_own = !matches!(plan.form, Form::Separated | Form::Shared);
+        is_own && (plan.nest == *nest || plan.with.contains(nest))
+    };
     let is_asked = |nest: &Name| like.is_none_or(|like| like.iter().any(|plan| is_of(plan, nest)));
     for mut all in elements::plans(program, &nests, machine, fp, &is_asked).into_iter().map(Vec::into_iter) {
         if let Some((made, plan)) = all.find_map(|plan| Some((taken(&scheduled.program, &plan.steps)?, plan))) {
@@ -150,10 +167,13 @@ pub fn automatic(
             }
             None => SumNest::of(program, nest, &sites, fp),
         };
+        // With numbers a nest can be one sum that is more without them: its sums are made in the same order.
+        let has_sums = like.is_some_and(|like| like.iter().any(|plan| plan.nest == nest && plan.form == Form::Sums));
         let all: Vec<Planned> = match &found {
-            Some(found) => proposals(found, machine).into_iter().map(|proposal| proposal.plan).collect(),
-            None => OTHERS.iter().filter_map(|strategy| strategy(program, nest, &sites, machine)).collect(),
+            Some(found) if !has_sums => proposals(found, machine).into_iter().map(|proposal| proposal.plan).collect(),
+            _ => OTHERS.iter().filter_map(|strategy| strategy(program, nest, &sites, machine, fp)).collect(),
         };
+        let is_proposed = !all.is_empty();
         let best = all.into_iter().find_map(|mut plan| {
             if let Some((_, step)) = plain.as_ref().filter(|_| found.is_some()) {
                 plan.steps.insert_str(0, step);
@@ -161,7 +181,18 @@ pub fn automatic(
             let made = taken(&scheduled.program, &plan.steps)?;
             Some((made, plan))
         });
-        if let Some((made, plan)) = best {
+        match best {
+            Some((made, plan)) => keep(&mut plans, &mut scheduled, made, plan),
+            None if has_sums && is_proposed => return None,
+            None => {}
+        }
+    }
+    if machine.has_threads {
+        let own = plans.iter().filter(|plan| plan.form != Form::Separated);
+        let touched: HashSet<Name> = own.flat_map(|plan| plan.with.iter().chain([&plan.nest])).copied().collect();
+        if let Some(plan) = shared(&scheduled.program, &touched)
+            && let Some(made) = taken(&scheduled.program, &plan.steps)
+        {
             keep(&mut plans, &mut scheduled, made, plan);
         }
     }
@@ -171,6 +202,34 @@ pub fn automatic(
         }
     }
     Some((plans, scheduled))
+}
+
+/// The loops of nests that steps have touched which threads can share, and no step has given to them.
+fn shared(program: &LoopProgram, touched: &HashSet<Name>) -> Option<Planned> {
+    let marked = parallelise(program.clone(), |_| true);
+    let (before, after) = (sites(&program.body), sites(&marked.body));
+    let mut steps = String::new();
+    let mut nests = Vec::new();
+    for (at, (old, new)) in before.iter().zip(&after).enumerate() {
+        let (Stmt::For { mode: Mode::Serial | Mode::Vector, .. }, Stmt::For { index, mode, .. }) = (old.stmt, new.stmt)
+        else {
+            continue;
+        };
+        let Some(nest) = new.nest.filter(|nest| mode.is_parallel() && touched.contains(nest)) else { continue };
+        let is_one = |site: &Site<'_>| {
+            site.nest == Some(nest) && matches!(site.stmt, Stmt::For { index: other, .. } if other == index)
+        };
+        let nth = after[..=at].iter().filter(|site| is_one(site)).count();
+        let number =
+            if after.iter().filter(|site| is_one(site)).count() > 1 { format!("#{nth}") } else { String::new() };
+        steps.push_str(&format!("parallelize({nest}.{index}{number});\n"));
+        if !nests.contains(&nest) {
+            nests.push(nest);
+        }
+    }
+    let nest = *nests.first()?;
+    let why = "iterations that threads can share".into();
+    Some(Planned { nest, with: nests, steps, why, form: Form::Shared })
 }
 
 /// Goes on with what the steps of a plan have made.
@@ -191,13 +250,13 @@ fn separated(
     let mut plans: Vec<Planned> = Vec::new();
     let mut scheduled = Scheduled { before: program.clone(), program: program.clone(), taken: Vec::new() };
     if let Some(like) = like {
-        for plan in like.iter().filter(|plan| plan.separates) {
+        for plan in like.iter().filter(|plan| plan.form == Form::Separated) {
             let made = taken(&scheduled.program, &plan.steps)?;
             keep(&mut plans, &mut scheduled, made, plan.clone());
         }
         return Some((plans, scheduled));
     }
-    if let Some((made, plan)) = inlined(program, taken) {
+    if let Some((made, plan)) = inlined::plan(program, taken) {
         keep(&mut plans, &mut scheduled, made, plan);
     }
     for form in apart::FORMS {
@@ -224,42 +283,6 @@ fn separated(
     Some((plans, scheduled))
 }
 
-/// The program with its cheap stages computed where they are read, and the plan of that; none if there are none.
-fn inlined(
-    program: &LoopProgram,
-    taken: &impl Fn(&LoopProgram, &str) -> Option<Scheduled>,
-) -> Option<(Scheduled, Planned)> {
-    let mut done: Option<Scheduled> = None;
-    let (mut names, mut refused) = (Vec::new(), HashSet::new());
-    let mut steps = String::new();
-    loop {
-        let now = done.as_ref().map_or(program, |done| &done.program);
-        let mut found = None;
-        for name in inlined::stages(now) {
-            let step = format!("inline({name});\n");
-            if let Some(made) = Some(name).filter(|name| !refused.contains(name)).and_then(|_| taken(now, &step)) {
-                found = Some((name, made, step));
-                break;
-            }
-            refused.insert(name);
-        }
-        let Some((name, made, step)) = found else { break };
-        names.push(name);
-        steps.push_str(&step);
-        match &mut done {
-            Some(done) => {
-                done.program = made.program;
-                done.taken.extend(made.taken);
-            }
-            None => done = Some(made),
-        }
-    }
-    let done = done?;
-    let nest = nests(&done.program).into_keys().last()?;
-    let why = format!("{} cost less where they are read than in memory", joined(&names));
-    Some((done, Planned { nest, with: Vec::new(), steps, why, separates: true }))
-}
-
 /// The nests of a program, in order. A name that stands for two nests is left out: it would not say which of them is meant.
 fn nests(program: &LoopProgram) -> IndexMap<Name, Vec<Site<'_>>> {
     let mut nests: IndexMap<Name, (usize, Vec<Site<'_>>)> = IndexMap::new();
@@ -271,6 +294,11 @@ fn nests(program: &LoopProgram) -> IndexMap<Name, Vec<Site<'_>>> {
     }
     let once = nests.into_iter().filter(|(_, (labels, _))| *labels == 1);
     once.map(|(nest, (_, sites))| (nest, sites)).collect()
+}
+
+/// How many loops are around a nest with these statements, as those of time are.
+fn outside(sites: &[Site<'_>]) -> usize {
+    sites.first().map_or(0, |label| label.loops().count())
 }
 
 /// What the strategies propose for a nest, the cheapest first.
@@ -299,7 +327,7 @@ fn seldom(sites: &[Site<'_>]) -> Option<Name> {
     });
     let ((site, cond), None) = (conditions.next()?, conditions.next()) else { return None };
     let is_seldom = is_equality(cond) || cond.not().is_ok_and(|cond| is_equality(&cond));
-    site.loops().next().map(|(index, _)| index).filter(|_| is_seldom)
+    site.loops().nth(outside(sites)).map(|(index, _)| index).filter(|_| is_seldom)
 }
 
 /// Whether a condition holds at single values only.

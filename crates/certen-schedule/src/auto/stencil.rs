@@ -3,18 +3,18 @@
 //! Neighbouring rows of the result read the same elements, and often make the same operations with them. Some rows are computed
 //! together, so that what they have in common is loaded, and computed, once.
 //!
-//! Applies: to nests of loops with nothing between them and no sum, where at least a quarter of what an iteration reads is read by
-//! the next iterations of a loop around the lanes too. Cost: none beside that of the loops as they are. The operations on the way to
+//! Applies: to nests without sums, to the loops inside a border if it has one, where at least half of what an iteration reads is
+//! read by the next iterations of a loop around the lanes too. Cost: none beside that of the loops as they are. The operations on the way to
 //! an element stay as they are.
 
 use certen_core::Range;
 use certen_index::Ix;
-use certen_loops::{LoopProgram, Site, Stmt, Target, Use};
+use certen_loops::{FpMode, LoopProgram, Site, Stmt, Target, Use};
 use certen_syntax::Name;
 
-use super::steps::Steps;
+use super::steps::{Steps, called};
 use super::sum::{mentions, size};
-use super::{Machine, Planned};
+use super::{Form, Machine, Planned, outside};
 
 /// How many rows are computed together.
 const ROWS: i64 = 4;
@@ -23,24 +23,26 @@ const ROWS: i64 = 4;
 const MOST_READ: usize = 32;
 
 /// The steps for a nest with these statements.
-pub(super) fn plan(program: &LoopProgram, nest: Name, sites: &[Site<'_>], machine: &Machine) -> Option<Planned> {
-    let mut stores = sites.iter().filter(|site| matches!(site.stmt, Stmt::Assign { .. }));
-    let (store, None) = (stores.next()?, stores.next()) else { return None };
+pub(super) fn plan(
+    program: &LoopProgram,
+    nest: Name,
+    sites: &[Site<'_>],
+    machine: &Machine,
+    _: FpMode,
+) -> Option<Planned> {
+    let outside = outside(sites);
+    let stores = sites.iter().filter(|site| matches!(site.stmt, Stmt::Assign { .. }));
+    // That of the inside, where borders are apart.
+    let read = stores.map(|store| (store, reads(program, sites, store)));
+    let (store, reads) = read.max_by_key(|(_, reads)| reads.len())?;
     let Stmt::Assign { target: Target::Element(_, at), op: None, .. } = store.stmt else { return None };
-    let own: Vec<(Name, &Range)> = store.loops().collect();
-    let count = sites.iter().filter(|site| matches!(site.stmt, Stmt::For { .. } | Stmt::If { .. })).count();
-    if count != own.len() || store.around.len() != own.len() {
+    let own: Vec<(Name, &Range)> = store.loops().skip(outside).collect();
+    if store.around.len() != outside + own.len() {
         return None;
     }
     let ((lanes, _), rows) = own.split_last()?;
     let is_dense =
         at.last()?.linear_in(*lanes).is_some_and(|(step, _)| step == 1) && !mentions(&at[..at.len() - 1], *lanes);
-    let mut reads: Vec<(Name, &[Ix])> = Vec::new();
-    for (name, at, how) in sites.iter().flat_map(|site| site.stmt.uses(&program.terms)) {
-        if how == Use::Read && !at.is_empty() && !reads.contains(&(name, at)) {
-            reads.push((name, at));
-        }
-    }
     let elem = program.terms.ty(store.stmt.value()?).elem;
     if !is_dense || !elem.is_float() || reads.len() > MOST_READ {
         return None;
@@ -59,15 +61,30 @@ pub(super) fn plan(program: &LoopProgram, nest: Name, sites: &[Site<'_>], machin
     };
     let rows = rows.iter().filter(|(_, range)| size(range).is_none_or(|rows| rows >= 2 * ROWS));
     let (row, shared) = rows.map(|(row, _)| (*row, common(*row))).max_by_key(|(_, shared)| *shared)?;
-    if shared * 4 < reads.len() || shared == 0 {
+    if shared * 2 < reads.len() || shared == 0 {
         return None;
     }
     let mut steps = Steps::new(nest, machine);
-    steps.add(format!("unroll_and_jam({}, {ROWS})", steps.path(row)));
+    steps.add(format!("unroll_and_jam({}, {ROWS})", steps.path(called(sites, store, row)?)));
     let (outermost, _) = own.first()?;
-    let outermost = if *outermost == row { format!("{row}.o") } else { outermost.to_string() };
+    let outermost = if *outermost == row { format!("{row}.o") } else { called(sites, store, *outermost)? };
     steps.parallelize(&steps.path(outermost));
     let why =
         format!("a stencil: {ROWS} rows of {row} are computed together, {shared} of {} reads are common", reads.len());
-    Some(Planned { nest, with: Vec::new(), steps: steps.text(), why, separates: false })
+    Some(Planned { nest, with: Vec::new(), steps: steps.text(), why, form: Form::Nest })
+}
+
+/// What a store reads in an iteration, also by way of locals beside it.
+fn reads<'a>(program: &'a LoopProgram, sites: &'a [Site<'a>], store: &Site<'a>) -> Vec<(Name, &'a [Ix])> {
+    let is_beside = |site: &&Site<'a>| match (site.around.last(), store.around.last()) {
+        (Some(one), Some(other)) => std::ptr::eq(one.stmt, other.stmt) && one.block == other.block,
+        (one, other) => one.is_none() && other.is_none(),
+    };
+    let mut reads = Vec::new();
+    for (name, at, how) in sites.iter().filter(is_beside).flat_map(|site| site.stmt.uses(&program.terms)) {
+        if how == Use::Read && !at.is_empty() && !reads.contains(&(name, at)) {
+            reads.push((name, at));
+        }
+    }
+    reads
 }

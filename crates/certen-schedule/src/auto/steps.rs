@@ -1,6 +1,7 @@
 //! Steps as text.
 
 use certen_core::Range;
+use certen_loops::{Site, Stmt};
 use certen_syntax::Name;
 
 use super::Machine;
@@ -26,6 +27,10 @@ impl Steps {
 
     pub fn add(&mut self, step: String) {
         self.list.push(step);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
     }
 
     pub fn contains(&self, step: &str) -> bool {
@@ -81,4 +86,16 @@ impl Steps {
 /// Names in a sentence.
 pub(super) fn joined(names: &[Name]) -> String {
     names.iter().map(Name::to_string).collect::<Vec<_>>().join(" and ")
+}
+
+/// What a loop around a statement is called, among those of the same name.
+pub(super) fn called(sites: &[Site<'_>], site: &Site<'_>, index: Name) -> Option<String> {
+    let is_one = |stmt: &Stmt| matches!(stmt, Stmt::For { index: found, .. } if *found == index);
+    let wanted = site.around.iter().find(|around| is_one(around.stmt))?.stmt;
+    let mut all = sites.iter().filter(|site| is_one(site.stmt));
+    if all.clone().count() == 1 {
+        return Some(index.to_string());
+    }
+    let at = all.position(|site| std::ptr::eq(site.stmt, wanted))?;
+    Some(format!("{index}#{}", at + 1))
 }

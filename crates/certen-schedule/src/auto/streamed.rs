@@ -9,8 +9,8 @@ use certen_core::{Parameter, Terms};
 use certen_index::Ix;
 use certen_loops::{LoopProgram, Site, Stmt, as_element, sites};
 
-use super::Planned;
 use super::sum::{has_whole_lines, is_large, size};
+use super::{Form, Planned};
 
 /// Rows of fewer elements have too many ends.
 const LONG: i64 = 256;
@@ -54,6 +54,6 @@ fn plan(terms: &Terms, all: &[Site<'_>], output: &Parameter) -> Option<Planned> 
     let inside = |site: &Site<'_>| site.loops().filter_map(|(_, range)| size(range)).fold(1, i64::saturating_mul);
     let along = |is: bool| stores().filter(|site| is_along(site) == is).map(inside).fold(0, i64::saturating_add);
     let why = format!("{name} is larger than the caches, and nothing reads it");
-    let plan = Planned { nest, with: Vec::new(), steps: format!("stream({name});\n"), why, separates: false };
+    let plan = Planned { nest, with: Vec::new(), steps: format!("stream({name});\n"), why, form: Form::Nest };
     (along(false) < along(true) / 16).then_some(plan)
 }

@@ -6,7 +6,7 @@ use certen_loops::{FpMode, LoopProgram, Site, Stmt, Target, Use};
 use certen_syntax::Name;
 
 use super::steps::Steps;
-use super::{Machine, Planned};
+use super::{Form, Machine, Planned, outside};
 use crate::primitives::fma::adds_product;
 use crate::primitives::stream::is_only_stored;
 
@@ -70,10 +70,11 @@ pub(super) struct SumNest<'a> {
 
 impl<'a> SumNest<'a> {
     pub fn of(program: &'a LoopProgram, nest: Name, sites: &[Site<'a>], fp: FpMode) -> Option<SumNest<'a>> {
-        // Buffers of the program come and go between its nests.
+        let outside = outside(sites);
+        // Buffers come and go between nests, and states change places.
         let is_other = |site: &Site<'_>| match site.stmt {
             Stmt::If { .. } => true,
-            Stmt::Alloc(..) | Stmt::Swap(..) => site.loops().next().is_some(),
+            Stmt::Alloc(..) | Stmt::Swap(..) => site.loops().count() > outside,
             _ => false,
         };
         if sites.iter().any(is_other) {
@@ -98,8 +99,8 @@ impl<'a> SumNest<'a> {
         if !outer.iter().chain(&inner).all(is_sum) {
             return None;
         }
-        let free: Vec<(Name, &Range)> = store.loops().collect();
-        let summed: Vec<(Name, &Range)> = sum.loops().skip(free.len()).collect();
+        let free: Vec<(Name, &Range)> = store.loops().skip(outside).collect();
+        let summed: Vec<(Name, &Range)> = sum.loops().skip(outside + free.len()).collect();
         let begins_at_0 = |(_, range): &(Name, &Range)| range.lo.as_constant() == Some(0);
         if !free.iter().chain(&summed).all(begins_at_0) {
             return None;
@@ -117,7 +118,7 @@ impl<'a> SumNest<'a> {
         };
         let reads = reads_of(sum);
         let scales = outer.iter().flat_map(|site| {
-            let depth = site.loops().count() - free.len();
+            let depth = site.loops().count() - outside - free.len();
             reads_of(site).into_iter().map(move |(name, at)| (name, at, depth))
         });
         let scales = scales.collect();
@@ -178,7 +179,7 @@ impl<'a> SumNest<'a> {
         if self.fp != FpMode::Strict && self.adds_products {
             steps.fuse(self.nest.as_str());
         }
-        Planned { nest: self.nest, steps: steps.text(), why, with: Vec::new(), separates: false }
+        Planned { nest: self.nest, steps: steps.text(), why, with: Vec::new(), form: Form::Nest }
     }
 
     /// Whether it is known to have so few terms that nothing is gained by keeping their sums at hand.

@@ -20,7 +20,7 @@ use super::sum::{SumNest, mentions, size};
 use super::{LAST, Machine, Planned, Proposal};
 
 /// Bytes of the lanes in which a sum is made: two of the longest vectors.
-const LANE_BYTES: i64 = 128;
+pub(super) const LANE_BYTES: i64 = 128;
 
 /// Elements of the result that stay in the first cache: at most, and if their number is not known.
 const MOST_COLUMNS: i64 = 2048;

@@ -1,4 +1,4 @@
-//! `inline`: the elements of a stage are computed where they are read.
+//! `inline`: the elements of stages are computed where they are read.
 //!
 //! A stage is made of assignments of elements, in loops and under conditions. Which iteration of which assignment stored
 //! the element that is read follows from its indices; the prover has to show that the iteration exists, and that no other
@@ -21,9 +21,9 @@ use crate::stages::{Stage, Stored};
 
 pub(crate) const PRIMITIVE: Primitive = Primitive {
     name: "inline",
-    usage: "inline(stage)",
-    about: "The stage is not stored any more: where an element of it is read, the expression for that element is put in \
-            its place. An element that is read several times is computed several times.",
+    usage: "inline(stage, …)",
+    about: "The stages are not stored any more: where an element of one is read, the expression for that element is put in \
+            its place. An element that is read several times is computed several times. Stages are taken in this order.",
     legal: "What the stage is computed from is not overwritten before the stage is read.",
     peers: "Halide: compute_inline, the default; TVM: compute_inline; Exo: inline_assign; ATL: fusion by `let` elimination",
     example: Example {
@@ -34,9 +34,14 @@ pub(crate) const PRIMITIVE: Primitive = Primitive {
         steps: "inline(rows)",
     },
     apply: |nest, args| {
-        let stored = nest.stored(args.path("a stage")?)?;
-        args.end()?;
-        inline(nest, &stored)
+        let mut stages = vec![args.path("a stage")?];
+        while args.left() > 0 {
+            stages.push(args.path("a stage")?);
+        }
+        stages.into_iter().try_for_each(|stage| {
+            let stored = nest.stored(stage)?;
+            inline(nest, &stored)
+        })
     },
 };
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock, PoisonError};
 use certen_core::{Program, TensorType};
 use certen_index::Ix;
 use certen_loops::FpMode;
-use certen_schedule::{STREAMED_BYTES, at_sizes};
+use certen_schedule::{Form, STREAMED_BYTES, at_sizes};
 use certen_syntax::{Blame, Name};
 use rustc_hash::FxHashMap;
 
@@ -179,7 +179,8 @@ impl Module {
         numbers.remove(&self.core().sizes[batch]);
         let open = self.with_numbers(&numbers)?;
         let plans = |module: &Module| -> Option<Vec<(Name, String)>> {
-            Some(module.planned().ok()?.0.iter().map(|plan| (plan.nest, plan.why.clone())).collect())
+            let plans = module.planned().ok()?.0.iter().filter(|plan| plan.form != Form::Shared);
+            Some(plans.map(|plan| (plan.nest, plan.why.clone())).collect())
         };
         let (of_open, of_closed) = (plans(&open)?, plans(&closed)?);
         (!of_open.is_empty() && of_open == of_closed).then_some(open)

@@ -18,7 +18,7 @@ use indexmap::IndexMap;
 
 use super::steps::Steps;
 use super::sum::{SumNest, mentions, size};
-use super::{Machine, Planned, Proposal};
+use super::{Form, Machine, Planned, Proposal};
 
 /// The loops inside the batch have at most so many iterations.
 const MOST: i64 = 32;
@@ -199,7 +199,7 @@ impl<'c, 'a> Chain<'c, 'a> {
 
     fn planned(&self, steps: Steps, why: String) -> Planned {
         let with = self.stages.iter().map(|stage| stage.nest).collect();
-        Planned { nest: self.last.nest, with, steps: steps.text(), why, separates: false }
+        Planned { nest: self.last.nest, with, steps: steps.text(), why, form: Form::Nest }
     }
 }
 
