@@ -75,23 +75,47 @@ pub fn apply(before: LoopProgram, steps: &[Step], fp: FpMode) -> Result<Schedule
     let mut taken: Vec<Taken> = Vec::with_capacity(steps.len());
     for (at, step) in steps.iter().enumerate() {
         let program = taken.last().map_or(&before, |taken| &taken.after);
-        let mut nest = Nest::new(program.clone(), fp == FpMode::Strict);
-        if let Err(refusal) = take(&mut nest, step).and_then(|()| nest.has_not_grown(&program.body)) {
-            let diagnostic = refusal.located(program, step.span);
-            return Err(Box::new(Refused { at, diagnostic, before: program.clone(), taken }));
+        match next(program, step, fp) {
+            Ok(made) => taken.push(made),
+            Err(refusal) => {
+                let diagnostic = refusal.located(program, step.span);
+                return Err(Box::new(Refused { at, diagnostic, before: program.clone(), taken }));
+            }
         }
-        let (mut after, conditions) = nest.finish();
-        begin_with_zero(&mut after);
-        taken.push(Taken { step: step.clone(), after, conditions });
     }
     let program = taken.last().map_or(&before, |taken| &taken.after).clone();
     Ok(Scheduled { before, program, taken })
 }
 
+/// The same where nobody asks why a step is refused: the loops are not printed then.
+pub(crate) fn tried(before: &LoopProgram, steps: &[Step], fp: FpMode) -> Option<Scheduled> {
+    let mut taken: Vec<Taken> = Vec::with_capacity(steps.len());
+    for step in steps {
+        let made = next(taken.last().map_or(before, |taken| &taken.after), step, fp).ok()?;
+        taken.push(made);
+    }
+    let program = taken.last().map_or(before, |taken| &taken.after).clone();
+    Some(Scheduled { before: before.clone(), program, taken })
+}
+
+/// What a step makes of a program.
+fn next(program: &LoopProgram, step: &Step, fp: FpMode) -> Done<Taken> {
+    let mut nest = Nest::new(program.clone(), fp == FpMode::Strict);
+    take(&mut nest, step).and_then(|()| nest.has_not_grown(&program.body))?;
+    let (mut after, conditions) = nest.finish();
+    begin_with_zero(&mut after, program);
+    Ok(Taken { step: step.clone(), after, conditions })
+}
+
 /// Gives locals a first value, zero, that were assigned before they were read but are no longer seen to be: where a loop
 /// that certainly ran has become pieces of which one certainly runs. A step that keeps the meaning never reads it.
-fn begin_with_zero(program: &mut LoopProgram) {
-    if !statements(&program.body).any(|stmt| matches!(stmt, Stmt::Local { init: None, .. })) {
+fn begin_with_zero(program: &mut LoopProgram, before: &LoopProgram) {
+    let (old, new) = (before.body.iter(), program.body.iter());
+    let first = old.clone().zip(new.clone()).take_while(|(old, new)| old == new).count();
+    let changed = &program.body[first..];
+    let last = old.skip(first).rev().zip(changed.iter().rev()).take_while(|(old, new)| old == new).count();
+    let changed = &changed[..changed.len() - last];
+    if !statements(changed).any(|stmt| matches!(stmt, Stmt::Local { init: None, .. })) {
         return;
     }
     let names = unassigned(program);

@@ -256,7 +256,7 @@ impl VectorCall {
                 match self.is_float() {
                     true => binary(
                         &format!("The {word} of a and b; NaN if one of them is"),
-                        &format!("    return {select}(({m})(a != a) | ({m})(a {sign} b), a, b);\n"),
+                        &self.extreme(if op == Binary::Min { "min" } else { "max" }, sign),
                     ),
                     false => binary(
                         &format!("The {word} of a and b"),
@@ -328,6 +328,28 @@ impl VectorCall {
             self.lane.scalar().0,
             self.shape.lanes(),
             if f32 { "f" } else { "" },
+        )
+    }
+
+    /// The instruction of x86 gives its second operand where the first is not smaller, so also where one is NaN: what is left to ask
+    /// is whether `b` is.
+    fn extreme(self, instruction: &str, sign: &str) -> String {
+        let (t, f32) = (self.vector().register(), self.lane == Lane::Value(ElemType::F32));
+        let (letters, mask) = if f32 { ("ps", "unsigned short") } else { ("pd", "unsigned char") };
+        let m = self.lane.mask().vector(self.shape).register();
+        let select = VectorCall { call: VectorOp::Select, ..self }.name();
+        let narrow = |wide: &str| {
+            format!("    return {select}(({m})(b != b), b, __builtin_ia32_{instruction}{letters}{wide}(b, a));\n")
+        };
+        format!(
+            "#if {}\n    {t} extreme = __builtin_ia32_{instruction}{letters}512_mask(b, a, a, ({mask})-1, 4);\n    \
+             return __builtin_ia32_blendm{letters}_512_mask(extreme, b, __builtin_ia32_cmp{letters}512_mask(b, b, 3, ({mask})-1, 4));\n\
+             #elif {}\n{}#elif {}\n{}#else\n    return {select}(({m})(a != a) | ({m})(a {sign} b), a, b);\n#endif\n",
+            self.branch(64, "__AVX512F__"),
+            self.branch(32, "__AVX__"),
+            narrow("256"),
+            self.branch(16, "__SSE2__"),
+            narrow(""),
         )
     }
 

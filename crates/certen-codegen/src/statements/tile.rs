@@ -13,7 +13,9 @@
 //!
 //! Needs: nothing writes to the tile after it was copied. Guarantees: the same elements.
 
-use certen_core::Range;
+use std::collections::HashSet;
+
+use certen_core::{Range, TensorType};
 use certen_loops::{Mode, Stmt, Use, statements};
 use certen_syntax::{Diagnostic, Name};
 
@@ -34,11 +36,20 @@ impl<'a> Emitter<'a> {
         if self.lanes.is_some() || !is_loop || statements(&block[at..=at]).any(is_parallel) {
             return Ok(());
         }
-        let is_tile = |stmt: &&'a Stmt| matches!(stmt, Stmt::Alloc(name, _) if !self.heap.contains_key(name) && !self.made.contains_key(name));
+        let is_tile = |stmt: &&'a Stmt| match stmt {
+            Stmt::Alloc(name, ty) => {
+                !ty.is_scalar() && small(ty).is_some() && !self.heap.contains_key(name) && !self.made.contains_key(name)
+            }
+            _ => false,
+        };
         let tiles: Vec<Name> = block[..at].iter().filter(is_tile).filter_map(Stmt::declares).collect();
-        for tile in tiles {
-            let is_changed = block[at..].iter().any(|stmt| self.uses(stmt, tile, |how| how != Use::Read));
-            if is_changed || !self.reads(&block[at], tile) {
+        if tiles.is_empty() {
+            return Ok(());
+        }
+        let read = statements(&block[at..=at]).flat_map(|stmt| stmt.uses(&self.program.terms));
+        let read: HashSet<Name> = read.filter(|(.., how)| *how == Use::Read).map(|(name, ..)| name).collect();
+        for tile in tiles.into_iter().filter(|tile| read.contains(tile)) {
+            if block[at..].iter().any(|stmt| self.uses(stmt, tile, |how| how != Use::Read)) {
                 continue;
             }
             let Some((index, range, body)) = block[..at].iter().find_map(|stmt| sum_of(stmt, tile)) else { continue };
@@ -56,10 +67,7 @@ impl<'a> Emitter<'a> {
     /// Copies a tile that was made in lanes of this shape.
     fn copy_tile(&mut self, tile: Name, shape: LaneShape) -> Result<(), Diagnostic> {
         let Some(ty) = self.types.get(&tile).copied() else { return Ok(()) };
-        let mut sizes = ty.shape.iter().map(|size| size.as_constant());
-        let count = sizes.try_fold(1i64, |product, size| product.checked_mul(size?));
-        let is_small = |count: &i64| *count * ty.elem.bytes() as i64 <= MOST_BYTES;
-        let Some(count) = count.filter(|count| count % shape.most == 0 && is_small(count)) else { return Ok(()) };
+        let Some(count) = small(ty).filter(|count| count % shape.most == 0) else { return Ok(()) };
         let (from, to, at) = (self.c_name(tile), self.names.numbered(&format!("{tile}_made")), self.own.at.clone());
         self.helper(Helper::Lanes(shape));
         self.line(&format!("{} {to}[{count}];", c_type(ty.elem)));
@@ -101,6 +109,13 @@ impl<'a> Emitter<'a> {
             Stmt::Local { .. } | Stmt::Assign { .. } => !self.reads(stmt, tile),
         }
     }
+}
+
+/// How many elements a buffer has, if registers may hold it.
+fn small(ty: &TensorType) -> Option<i64> {
+    let mut sizes = ty.shape.iter().map(|size| size.as_constant());
+    let count = sizes.try_fold(1i64, |product, size| product.checked_mul(size?))?;
+    count.checked_mul(ty.elem.bytes() as i64).filter(|bytes| *bytes <= MOST_BYTES).map(|_| count)
 }
 
 /// The vector loop in which a loop adds to a tile: its index, its range and what it does.

@@ -32,6 +32,9 @@ const MOST_OPERATIONS: i64 = 400;
 /// An expression in which more operations are written is not, though some may be made only once.
 const MOST_WRITTEN: u32 = 2000;
 
+/// After so many steps that cannot be taken, what is left stays as it is.
+const MOST_FAILURES: usize = 24;
+
 /// In longer programs the search would take long itself.
 const MOST_STAGES: usize = 2048;
 
@@ -59,8 +62,9 @@ pub(super) fn plan(
     program: &LoopProgram,
     taken: &impl Fn(&LoopProgram, &str) -> Option<Scheduled>,
 ) -> Option<(Scheduled, Planned)> {
-    let mut search = Search { taken, done: None, names: Vec::new(), steps: String::new(), refused: HashSet::new() };
-    loop {
+    let (names, steps, refused) = (Vec::new(), String::new(), HashSet::new());
+    let mut search = Search { taken, done: None, names, steps, refused, failures: 0 };
+    while search.failures < MOST_FAILURES {
         let round = stages(search.now(program), &search.refused);
         if round.is_empty() {
             break;
@@ -80,6 +84,7 @@ struct Search<'a, F> {
     steps: String,
     /// Stages that stay.
     refused: HashSet<Name>,
+    failures: usize,
 }
 
 impl<F: Fn(&LoopProgram, &str) -> Option<Scheduled>> Search<'_, F> {
@@ -89,6 +94,9 @@ impl<F: Fn(&LoopProgram, &str) -> Option<Scheduled>> Search<'_, F> {
 
     /// Takes some stages, all that can be taken.
     fn take(&mut self, program: &LoopProgram, round: &[Name]) {
+        if self.failures >= MOST_FAILURES {
+            return;
+        }
         let names: Vec<&str> = round.iter().map(|name| name.as_str()).collect();
         let step = format!("inline({});\n", names.join(", "));
         match (self.taken)(self.now(program), &step).filter(|made| is_short(&made.program)) {
@@ -103,8 +111,12 @@ impl<F: Fn(&LoopProgram, &str) -> Option<Scheduled>> Search<'_, F> {
                     None => self.done = Some(made),
                 }
             }
-            None if round.len() == 1 => self.refused.extend(round),
+            None if round.len() == 1 => {
+                self.failures += 1;
+                self.refused.extend(round);
+            }
             None => {
+                self.failures += 1;
                 let (first, second) = round.split_at(round.len() / 2);
                 self.take(program, first);
                 self.take(program, second);

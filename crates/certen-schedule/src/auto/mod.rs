@@ -40,7 +40,7 @@ use indexmap::IndexMap;
 
 pub use self::sum::STREAMED_BYTES;
 use self::sum::SumNest;
-use crate::apply::{Scheduled, apply};
+use crate::apply::{Scheduled, tried};
 
 /// What a strategy has to know of the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -110,6 +110,9 @@ struct Proposal {
 /// What something costs that is proposed only where nothing else is.
 const LAST: i64 = i64::MAX;
 
+/// Nests of longer programs have no plans of their own.
+const MOST_NESTS: usize = 128;
+
 /// A strategy: what it proposes for a nest, the best first.
 type Strategy = fn(&SumNest<'_>, &Machine) -> Vec<Proposal>;
 
@@ -150,6 +153,8 @@ pub fn automatic(
             keep(&mut plans, &mut scheduled, made, plan);
         }
     }
+    // In longer programs a nest is a small part, and a plan for each takes long.
+    let nests = if nests.len() > MOST_NESTS { IndexMap::new() } else { nests };
     let is_done = |plans: &[Planned], nest: &Name| plans.iter().any(|plan| is_of(plan, nest));
     for (nest, sites) in nests {
         if !is_asked(&nest) || is_done(&plans, &nest) {
@@ -311,7 +316,7 @@ fn proposals(found: &SumNest<'_>, machine: &Machine) -> Vec<Proposal> {
 /// What steps make of a program; none if they cannot be taken, or something is not proved.
 fn taken(program: &LoopProgram, is_verified: bool, text: &str, fp: FpMode) -> Option<Scheduled> {
     let steps = steps_of(text).filter(|steps| !steps.is_empty())?;
-    let scheduled = apply(program.clone(), &steps, fp).ok().filter(Scheduled::is_proved)?;
+    let scheduled = tried(program, &steps, fp).filter(Scheduled::is_proved)?;
     // Only what the steps have changed, so that many nests take as long as each by itself.
     let made = &scheduled.program;
     let violations = if is_verified { verify_changed(made, program) } else { verify(made) };
