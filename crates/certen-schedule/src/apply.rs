@@ -115,7 +115,8 @@ fn begin_with_zero(program: &mut LoopProgram, before: &LoopProgram) {
     let changed = &program.body[first..];
     let last = old.skip(first).rev().zip(changed.iter().rev()).take_while(|(old, new)| old == new).count();
     let changed = &changed[..changed.len() - last];
-    if !statements(changed).any(|stmt| matches!(stmt, Stmt::Local { init: None, .. })) {
+    // What is declared at the top may be assigned anywhere.
+    if !program.body.iter().chain(statements(changed)).any(|stmt| matches!(stmt, Stmt::Local { init: None, .. })) {
         return;
     }
     let names = unassigned(program);

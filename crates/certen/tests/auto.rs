@@ -401,7 +401,7 @@ fn cheap_stages_are_computed_where_they_are_read() {
 }
 
 /// Stencils and reductions, each with a step that its schedule has.
-const SWEEPS: [(&str, &str); 6] = [
+const SWEEPS: [(&str, &str); 11] = [
     (
         "fn f(x: f64[m, n]) -> f64[m-2, n-2] where m >= 2, n >= 2 { let r = { [i, j] -> x[i, j] + x[i, j+1] + x[i, j+2] }; \
          { [i, j] -> (r[i, j] + r[i+1, j] + r[i+2, j]) / 9 } }",
@@ -415,7 +415,71 @@ const SWEEPS: [(&str, &str); 6] = [
     ("fn f(x: f32[n]) -> f32[1] where n >= 1 { [min(x)] }", "vectorize(v.i.i, 32)"),
     ("fn f(x: f64[m, n]) -> f64[m] where n >= 1 { { [i] -> max(x[i]) } }", "vectorize(result.j#2, 32)"),
     ("fn f(x: f64[m, n]) -> f64[m] { { [i] -> sum(x[i]) } }", "vectorize(result.j, 16)"),
+    (
+        "fn f(x: f64[m, n], g: f64[n]) -> f64[m, n] where n >= 1 { { [i] -> (x[i] - mean(x[i])) / sqrt(variance(x[i]) + 0.5) * g } }",
+        "vectorize(result.j#1, 16)",
+    ),
+    (
+        "fn f(x: f32[b, m, n]) -> f32[b] where m >= 1, n >= 1 { { [z] -> sum(x[z]) / (1 + sum(abs(x[z]))) } }",
+        "join_sums(result.i#1)",
+    ),
+    // With numbers the condition is gone, and each element is one sum of products.
+    (
+        "fn f(x: f64[m, n], y: f64[m, n]) -> f64[m, m] { { [i, j] -> if n >= 5 { sum({ [k] -> x[i, k] * y[j, k] }) } else { 0.5 } } }",
+        "vectorize(result.k, 16)",
+    ),
+    (
+        "fn f(x: f64[n], y: f64[m]) -> f64[m, n] { { [i, j] -> iterate 5 times u = x[j] { u * u + y[i] } } }",
+        "unroll_and_jam(result.i, 4)",
+    ),
+    (
+        "fn f(x: f64[m, n]) -> f64[m, n] { iterate 3 times u = x { { [i, j] -> u[i-1, j] + u[i, j] * u[i+1, j] \
+         | 1 <= i < m - 1, j < n; iv -> u[iv] } } }",
+        "unroll_and_jam(u_next.iv_0#2, 4)",
+    ),
 ];
+
+/// Iterations whose states change places, are updated in place, or need a copy of what a step replaces.
+const STATES: [&str; 8] = [
+    "fn f(A: i64[n, n]) -> i64[n, n] { iterate k < n D = A { { [i, j] -> min(D[i, j], D[i, k] + D[k, j]) } } }",
+    "fn f(A: i64[n, n]) -> i64[n, n] { iterate k < n D = A { { [i, j] -> D[i, j] - D[i, k] * D[k, j] + D[k, k] } } }",
+    "fn f(A: i64[n, n]) -> i64[n, n] { iterate k < n A = A { { [i, j] -> A[i, j] - A[i, k] * A[k, j] | k < i, k < j; \
+     [i, j] -> 2 * A[i, j] - A[k, k] | k < i, k <= j <= k; iv -> A[iv] } } }",
+    "fn f(A: i64[n, n]) -> i64[n, n] { iterate k < n A = A { { [i, j] -> A[i, j] + A[j, i] * A[n-1-k, j] } } }",
+    "fn f(A: i64[n, n]) -> (a: i64[n, n], b: i64[n, n]) { iterate 3 times (a = A, b = transpose(A)) \
+     { (b, { [i, j] -> b[i, j] - a[i, j] }) } }",
+    "fn f(A: i64[n, n]) -> (a: i64[n, n], b: i64[n, n]) { iterate 3 times (a = A, b = transpose(A)) \
+     { (b, { [i, j] -> b[i, j] - a[j, i] }) } }",
+    "fn f(A: i64[n, n]) -> (a: i64[n, n], b: i64[n, n], c: i64[n, n]) { iterate 4 times (a = A, b = 2 * A, c = transpose(A)) \
+     { (b, c, { [i, j] -> a[i, j] + c[j, i] }) } }",
+    "fn f(A: i64[n, n]) -> (a: i64[n, n], b: i64[n, n]) { iterate 5 times (a = A, b = transpose(A)) { (b, a) } }",
+];
+
+#[test]
+fn states_that_share_memory_have_their_values() {
+    for (text, schedule) in STATES.into_iter().flat_map(|text| [(text, Choice::None), (text, Choice::Auto)]) {
+        let options = Options { schedule, fp: certen::FpMode::Strict, ..Options::default() };
+        let module = Module::from_text("t.ten", text, &options).unwrap();
+        for n in [0, 1, 2, 3, 7, 17] {
+            let call = module
+                .core()
+                .inputs
+                .iter()
+                .fold(Call::new(), |call, it| call.input(it.name, small(&it.ty, |_| Some(n))));
+            let run = |backend| {
+                let options = RunOptions { backend, ..RunOptions::default() };
+                let (outputs, _) =
+                    module.run_with(&call, &options).unwrap_or_else(|failure| panic!("{text}\n{failure}"));
+                let values = outputs.iter().map(|output| match &output.values {
+                    Values::Array(array) => (0..array.len()).map(|at| array.get(at).unwrap()).collect::<Vec<_>>(),
+                    _ => panic!("the machine's numbers"),
+                });
+                values.collect::<Vec<_>>()
+            };
+            assert_eq!(run(Backend::Native), run(Backend::Interp), "{text}, n = {n}");
+        }
+    }
+}
 
 #[test]
 fn stencils_and_reductions_have_the_bits_of_others() {

@@ -14,7 +14,7 @@ use std::{env, fs};
 
 use certen::road::lang::format::format;
 use certen::road::syntax::{Diagnostics, Sources, TokenKind, lex, render_all};
-use certen::{Module, Name, Options};
+use certen::{FpMode, Module, Name, Options};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 use numpy::{agrees_at_other_sizes, call, expected, gives, numpy_gives_what_is_expected, shown};
@@ -86,12 +86,14 @@ fn agrees(kernel: &str) -> Result<(), Failed> {
     let call = call(case)?;
     let function = kernel.rsplit('/').next().map(Name::new);
     let options = Options { function, known: call.known(), ..Options::default() };
-    let module = Module::from_file(folder().join(format!("{kernel}.ten")), &options).map_err(shown)?;
+    let compiled =
+        |options: &Options| Module::from_file(folder().join(format!("{kernel}.ten")), options).map_err(shown);
+    let module = compiled(&options)?;
     if !module.warnings().is_empty() {
         return Err(render_all(module.sources(), module.warnings(), false).into());
     }
     gives(&module, &call, case)?;
-    Ok(agrees_at_other_sizes(&module)?)
+    Ok(agrees_at_other_sizes(&module, || compiled(&Options { fp: FpMode::Strict, ..options.clone() }))?)
 }
 
 /// Counts tokens, looks at the layout, and compares the README with them and with the kernels' comments.

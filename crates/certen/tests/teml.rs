@@ -87,7 +87,7 @@ fn agrees(kernel: &str, file: &str) -> Result<(), Failed> {
         }
         let here = |error: String| format!("{variant:?}: {error}");
         gives(&module, &call, case).map_err(here)?;
-        agrees_at_other_sizes(&module).map_err(here)?;
+        agrees_at_other_sizes(&module, || with(variant.clone())).map_err(here)?;
     }
     Ok(())
 }

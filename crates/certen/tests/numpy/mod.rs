@@ -54,7 +54,10 @@ pub fn gives(module: &Module, call: &Call, case: &Value) -> Result<(), String> {
 }
 
 /// Native code gives what the evaluator does, at sizes from 0 to 6 that satisfy the `where` clause.
-pub fn agrees_at_other_sizes(module: &Module) -> Result<(), String> {
+///
+/// What is 0/0 in the order of the program, as in an iteration that has converged, can be a number in another one. There the
+/// program as `strict` makes it is compared.
+pub fn agrees_at_other_sizes(module: &Module, strict: impl Fn() -> Result<Module, String>) -> Result<(), String> {
     let mut ran = 0;
     for round in 0..SIZES.len() {
         let mut call = Call::new();
@@ -69,7 +72,12 @@ pub fn agrees_at_other_sizes(module: &Module) -> Result<(), String> {
             result => result.map_err(shown)?,
         };
         ran += 1;
-        let found = outputs(module, &call, Backend::Native).map_err(shown)?;
+        let is_number = |output: &Array| output.as_slice::<f64>().is_none_or(|all| all.iter().all(|x| x.is_finite()));
+        let found = match wanted.iter().filter_map(Output::array).all(is_number) {
+            true => outputs(module, &call, Backend::Native),
+            false => outputs(&strict()?, &call, Backend::Native),
+        };
+        let found = found.map_err(shown)?;
         for (found, wanted) in found.iter().filter_map(Output::array).zip(wanted.iter().filter_map(Output::array)) {
             let at = |error| format!("native code differs from the evaluator in round {round}: {error}");
             equal(found, wanted).map_err(at)?;
