@@ -41,7 +41,7 @@ pub fn in_place(mut program: LoopProgram) -> LoopProgram {
         if let Some(reading) = reading {
             program = reading;
         }
-        merge(&mut program.body, kept, gone);
+        merge(&mut program.body, gone);
         let renaming = Renaming::from([(gone, (kept, ty))]);
         if rename(&mut program, &renaming).is_err() {
             return before;
@@ -61,12 +61,7 @@ struct Found {
 
 fn found(program: &LoopProgram) -> Option<Found> {
     let all = sites(&program.body);
-    let types = &|name: Name| {
-        all.iter().find_map(|site| match site.stmt {
-            Stmt::Alloc(found, ty) if *found == name => Some(ty.clone()),
-            _ => None,
-        })
-    };
+    let types = &|name: Name| allocated(&all, name).cloned();
     let found = |(kept, gone), reading| types(kept).map(|ty| Found { kept, gone, ty, reading });
     // The innermost come last.
     let loops = all.iter().filter(|site| matches!(site.stmt, Stmt::For { mode: Mode::Serial, .. }));
@@ -86,11 +81,11 @@ fn found(program: &LoopProgram) -> Option<Found> {
                 Ok(Some(late)) => {
                     let reading = saved::saved(program, site, pair.0, &late).ok().flatten();
                     let Some(reading) = reading else { continue };
-                    if sites(&reading.body).iter().any(|site| {
-                        let has_pair = |body: &[Stmt]| swaps_of(body, pair);
-                        let Stmt::For { body, .. } = site.stmt else { return false };
-                        has_pair(body) && matches!(late_reads(&reading, site, pair), Ok(Some(late)) if late.is_empty())
-                    }) {
+                    let is_in_time = |site: &Site<'_>| {
+                        let is_it = matches!(site.stmt, Stmt::For { body, .. } if swaps_of(body, pair));
+                        is_it && matches!(late_reads(&reading, site, pair), Ok(Some(late)) if late.is_empty())
+                    };
+                    if sites(&reading.body).iter().any(is_in_time) {
                         return found(pair, Some(reading));
                     }
                 }
@@ -99,6 +94,14 @@ fn found(program: &LoopProgram) -> Option<Found> {
         }
     }
     None
+}
+
+/// The type of a buffer that is allocated somewhere.
+fn allocated<'a>(all: &[Site<'a>], name: Name) -> Option<&'a TensorType> {
+    all.iter().find_map(|site| match site.stmt {
+        Stmt::Alloc(found, ty) if *found == name => Some(ty),
+        _ => None,
+    })
 }
 
 /// The pairs of buffers that a block exchanges, in order.
@@ -112,14 +115,14 @@ fn swaps_of(block: &[Stmt], (kept, gone): (Name, Name)) -> bool {
 }
 
 /// Takes away the buffer that is gone, and its exchange.
-fn merge(block: &mut Vec<Stmt>, kept: Name, gone: Name) {
+fn merge(block: &mut Vec<Stmt>, gone: Name) {
     block.retain(|stmt| match stmt {
         Stmt::Alloc(name, _) | Stmt::Free(name) => *name != gone,
         Stmt::Swap(a, b) => ![*a, *b].contains(&gone),
         _ => true,
     });
     for stmt in block {
-        stmt.blocks_mut().for_each(|block| merge(block, kept, gone));
+        stmt.blocks_mut().for_each(|block| merge(block, gone));
     }
 }
 
@@ -166,12 +169,7 @@ fn rotated(program: &LoopProgram) -> Option<LoopProgram> {
 fn is_rotation(program: &LoopProgram, iteration: &Site<'_>, at: usize, (to, next): (Name, Name), from: Name) -> bool {
     let Stmt::For { body, .. } = iteration.stmt else { return false };
     let all = sites(&program.body);
-    let types = |name: Name| {
-        all.iter().find_map(|site| match site.stmt {
-            Stmt::Alloc(found, ty) if *found == name => Some(ty),
-            _ => None,
-        })
-    };
+    let types = |name: Name| allocated(&all, name);
     let is_plain = body.iter().enumerate().all(|(place, stmt)| {
         statements(std::slice::from_ref(stmt)).flat_map(|stmt| stmt.uses(&program.terms)).all(|(name, _, how)| {
             let is_own = place == at || how == Use::Exchange;
@@ -193,13 +191,16 @@ fn for_each_block(block: &mut Vec<Stmt>, change: &mut impl FnMut(&mut Vec<Stmt>)
     }
 }
 
+/// A read, and at which indices.
+type Late<'a> = (Site<'a>, &'a [Ix]);
+
 /// The reads of the present state that may come later than what replaces what they read, if the next state is stored where it is;
 /// none if that cannot be.
 fn late_reads<'a>(
     program: &'a LoopProgram,
     iteration: &Site<'a>,
     (kept, gone): (Name, Name),
-) -> Result<Option<Vec<(Site<'a>, &'a [Ix])>>, IxError> {
+) -> Result<Option<Vec<Late<'a>>>, IxError> {
     let Stmt::For { index, range, body, .. } = iteration.stmt else { return Ok(None) };
     let outside = sites(&program.body);
     let is_its_own = outside.iter().all(|site| {

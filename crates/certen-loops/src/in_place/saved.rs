@@ -16,6 +16,7 @@ use certen_core::{Range, TensorType, TypeError};
 use certen_index::{Ix, IxError};
 use certen_syntax::Name;
 
+use super::Late;
 use crate::ir::{LoopProgram, Mode, Stmt, Target};
 use crate::verify::verify;
 use crate::walk::{Site, Use, as_element, declared, sites};
@@ -35,7 +36,7 @@ pub(super) fn saved(
     program: &LoopProgram,
     iteration: &Site<'_>,
     kept: Name,
-    late: &[(Site<'_>, &[Ix])],
+    late: &[Late<'_>],
 ) -> Result<Option<LoopProgram>, TypeError> {
     let Stmt::For { body, .. } = iteration.stmt else { return Ok(None) };
     let inside = sites(body);
