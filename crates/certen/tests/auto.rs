@@ -495,6 +495,22 @@ fn stencils_and_reductions_have_the_bits_of_others() {
     }
 }
 
+/// Rows that are in pages of their own are fetched before the loops that go over them: by indices that are known there.
+#[test]
+fn windows_over_long_rows_are_code() {
+    let text =
+        "fn f(x: f64[h, w], g: f64[5]) -> f64[h-4, w] where h >= 4 { { [i, j] -> sum({ [k] -> g[k] * x[i+k, j] }) } }";
+    let strided = "fn f(x: f64[h, w], g: f64[5]) { { [i] -> g @ x[2*i..2*i+5] } }";
+    for text in [text, strided] {
+        for sizes in [[("h", 40), ("w", 2304)], [("h", 41), ("w", 2305)]] {
+            for cpu in Cpu::here() {
+                let [numbers, all] = [Some(""), None].map(|said| computed(text, &sizes, cpu, said));
+                assert!(numbers == all, "{cpu}: {text} {sizes:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn extremes_in_lanes_keep_nan() {
     for (at, n) in [(0, 70), (1, 70), (34, 70), (69, 70), (9000, 9001), (5000, 9001)] {

@@ -49,6 +49,14 @@ def sizes_of(kernel: certen.Kernel, shapes: dict[str, list[int]]) -> dict[str, i
     return sizes
 
 
+def _operations(kernel: certen.Kernel, sizes: dict[str, int], elements: int) -> float:
+    """How many operations a call makes, or about as many where loops run over triangles."""
+    try:
+        return kernel.flops(**sizes)
+    except TypeError:
+        return float(elements * max(sizes.values()))
+
+
 def inputs_of(kernel: certen.Kernel, case: dict[str, Any], operations: float) -> tuple[dict[str, int], list[Any]]:
     """The largest sizes with at most so many operations, and arguments of them."""
     given = case["inputs"]
@@ -58,7 +66,7 @@ def inputs_of(kernel: certen.Kernel, case: dict[str, Any], operations: float) ->
     for scale in _SCALES:
         sizes = {name: size * scale for name, size in small.items()}
         elements = max(int(np.prod(shape_of(one.type, sizes), dtype=np.int64)) for one in tensors)
-        if elements > _MOST_ELEMENTS or kernel.flops(**sizes, **case["sizes"]) > operations:
+        if elements > _MOST_ELEMENTS or _operations(kernel, sizes | case["sizes"], elements) > operations:
             break
         best = sizes
     arguments: list[Any] = []

@@ -159,8 +159,10 @@ impl<'a> Emitter<'a> {
             stmt = inner;
         };
         let (tile, to) = assign.element().filter(|(tile, _)| tiles.contains(tile))?;
-        let innermost = loops.into_iter().rev().find(|index| to.iter().all(|ix| !ix.mentions(*index)))?;
+        let innermost = loops.iter().copied().rev().find(|index| to.iter().all(|ix| !ix.mentions(*index)))?;
         let bytes = lanes.checked_mul(self.types.get(&tile)?.elem.bytes() as i64)?;
+        // Fetches stand in the loop of the terms, where those inside it have no index yet.
+        let inside = &loops[loops.iter().position(|index| *index == innermost)? + 1..];
         let mut elements = Vec::new();
         for (name, indices, how) in assign.uses(&self.program.terms) {
             let Some(ty) = self.types.get(&name).filter(|_| how == Use::Read && !tiles.contains(&name)) else {
@@ -171,7 +173,8 @@ impl<'a> Emitter<'a> {
                 continue;
             };
             let is_next = self.ranges.keys().any(|tiles| last.linear_in(*tiles).is_some_and(|(step, _)| step == lanes));
-            if is_next && distance(ty, indices, innermost).is_some_and(|bytes| bytes >= PAGE_BYTES) {
+            let is_known = !inside.iter().any(|index| indices.iter().any(|ix| ix.mentions(*index)));
+            if is_next && is_known && distance(ty, indices, innermost).is_some_and(|bytes| bytes >= PAGE_BYTES) {
                 elements
                     .extend(lines(indices, lane, lanes, ty.elem, false)?.into_iter().map(|indices| (name, indices)));
             }

@@ -159,7 +159,7 @@ impl Domain for Rational {
     }
 }
 
-/// The domain of exact rationals that are not long, for comparisons: what would be longer than [`MAX_SHORT_BITS`] is
+/// The domain of exact rationals that are not long, for comparisons: what would be longer than 8192 bits is
 /// [`Fault::TooLarge`]. The time of an operation grows with the square of its length, and a hundred products square numbers a
 /// hundred times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

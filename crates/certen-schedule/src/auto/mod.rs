@@ -176,7 +176,13 @@ pub fn automatic(
         let has_sums = like.is_some_and(|like| like.iter().any(|plan| plan.nest == nest && plan.form == Form::Sums));
         let all: Vec<Planned> = match &found {
             Some(found) if !has_sums => proposals(found, machine).into_iter().map(|proposal| proposal.plan).collect(),
-            _ => OTHERS.iter().filter_map(|strategy| strategy(program, nest, &sites, machine, fp)).collect(),
+            _ => {
+                let all = OTHERS.iter().filter_map(|strategy| strategy(program, nest, &sites, machine, fp));
+                // Sums that are all short gain nothing by themselves; with numbers they are made as without.
+                let gains =
+                    |plan: &Planned| like.is_some() || plan.form != Form::Sums || plan.steps.contains("vectorize(");
+                all.filter(gains).collect()
+            }
         };
         let is_proposed = !all.is_empty();
         let best = all.into_iter().find_map(|mut plan| {
