@@ -54,7 +54,7 @@ def _operations(kernel: certen.Kernel, sizes: dict[str, int], elements: int) -> 
     try:
         return kernel.flops(**sizes)
     except TypeError:
-        return float(elements * max(sizes.values()))
+        return float(elements * max(sizes.values()) ** 2)
 
 
 def inputs_of(kernel: certen.Kernel, case: dict[str, Any], operations: float) -> tuple[dict[str, int], list[Any]]:
