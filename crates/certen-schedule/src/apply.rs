@@ -9,7 +9,7 @@ use certen_syntax::{Code, Diagnostic, near};
 use crate::args::Args;
 use crate::nest::Nest;
 use crate::primitives::{named, primitives};
-use crate::refusal::Done;
+use crate::refusal::{Done, Refusal};
 
 /// A program after its schedule.
 #[derive(Clone, Debug)]
@@ -72,30 +72,35 @@ pub struct Refused {
 /// E0801 for a step that is not known or has other arguments, E0802 for a loop, stage or buffer that is not there,
 /// E0803 for a step that cannot be done.
 pub fn apply(before: LoopProgram, steps: &[Step], fp: FpMode) -> Result<Scheduled, Box<Refused>> {
-    let mut taken: Vec<Taken> = Vec::with_capacity(steps.len());
-    for (at, step) in steps.iter().enumerate() {
-        let program = taken.last().map_or(&before, |taken| &taken.after);
-        match next(program, step, fp) {
-            Ok(made) => taken.push(made),
-            Err(refusal) => {
-                let diagnostic = refusal.located(program, step.span);
-                return Err(Box::new(Refused { at, diagnostic, before: program.clone(), taken }));
-            }
+    let (taken, refusal) = taken(&before, steps, fp);
+    let program = taken.last().map_or(&before, |taken| &taken.after).clone();
+    match refusal {
+        None => Ok(Scheduled { before, program, taken }),
+        Some(refusal) => {
+            let at = taken.len();
+            let diagnostic = refusal.located(&program, steps[at].span);
+            Err(Box::new(Refused { at, diagnostic, before: program, taken }))
         }
     }
-    let program = taken.last().map_or(&before, |taken| &taken.after).clone();
-    Ok(Scheduled { before, program, taken })
 }
 
 /// The same where nobody asks why a step is refused: the loops are not printed then.
 pub(crate) fn tried(before: &LoopProgram, steps: &[Step], fp: FpMode) -> Option<Scheduled> {
-    let mut taken: Vec<Taken> = Vec::with_capacity(steps.len());
-    for step in steps {
-        let made = next(taken.last().map_or(before, |taken| &taken.after), step, fp).ok()?;
-        taken.push(made);
-    }
+    let (taken, None) = taken(before, steps, fp) else { return None };
     let program = taken.last().map_or(before, |taken| &taken.after).clone();
     Some(Scheduled { before: before.clone(), program, taken })
+}
+
+/// The steps up to the first one that is refused.
+fn taken(before: &LoopProgram, steps: &[Step], fp: FpMode) -> (Vec<Taken>, Option<Refusal>) {
+    let mut taken: Vec<Taken> = Vec::with_capacity(steps.len());
+    for step in steps {
+        match next(taken.last().map_or(before, |taken| &taken.after), step, fp) {
+            Ok(made) => taken.push(made),
+            Err(refusal) => return (taken, Some(refusal)),
+        }
+    }
+    (taken, None)
 }
 
 /// What a step makes of a program.

@@ -10,7 +10,7 @@
 //!
 //! Needs: reads inside a step. Guarantees: the same values are read; every access is in bounds, as the verifier shows.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use certen_core::{Range, TensorType, TypeError};
 use certen_index::{Ix, IxError};
@@ -87,7 +87,7 @@ impl<'a> Copy<'a> {
         let dims: Vec<(Name, &Range)> = loops[before..].iter().copied().filter(|(index, _)| follows(index)).collect();
         // The copy has a fixed size, and its loops run as often wherever the read is.
         let is_fixed = dims.iter().all(|(_, range)| {
-            let mut names = std::collections::BTreeSet::new();
+            let mut names = BTreeSet::new();
             range.hi.collect_names(&mut names);
             let is_size = names.iter().all(|name| program.sizes.contains(name));
             is_size && !loops[before..].iter().any(|(index, _)| range.lo.mentions(*index))

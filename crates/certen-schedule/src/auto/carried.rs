@@ -9,7 +9,7 @@
 use certen_loops::{FpMode, LoopProgram, Site, Stmt, Target, Use, statements};
 use certen_syntax::Name;
 
-use super::steps::{Steps, called};
+use super::steps::Steps;
 use super::sum::{mentions, size};
 use super::{Form, Machine, Planned, outside};
 
@@ -32,9 +32,7 @@ pub(super) fn plan(
         return None;
     }
     let mut steps = Steps::new(nest, machine);
-    steps.add(format!("unroll_and_jam({}, {together})", steps.path(called(sites, site, row)?)));
-    let outermost = if outermost == row { format!("{row}.o") } else { called(sites, site, outermost)? };
-    steps.parallelize(&steps.path(outermost));
+    steps.jam(sites, site, (outermost, row), together)?;
     let why = format!("steps that wait for each other: {together} rows of {row} take them together");
     Some(Planned { nest, with: Vec::new(), steps: steps.text(), why, form: Form::Nest })
 }

@@ -6,12 +6,11 @@
 //! none beside that of the loops as they are.
 
 use certen_core::ReduceOp;
-use certen_index::Ix;
 use certen_loops::{FpMode, LoopProgram, Site, Stmt, Target, Use};
 use certen_syntax::Name;
 
 use super::steps::Steps;
-use super::sum::{mentions, size};
+use super::sum::{is_along, mentions, size};
 use super::{Form, Machine, Planned, outside};
 
 /// As many as stay in registers: a comparison that keeps NaN takes several operations, one after the other.
@@ -34,30 +33,24 @@ pub(super) fn plan(
     let outer = site.loops().skip(outside(sites)).map(|(index, _)| index).filter(|index| *index != own);
     let outer: Vec<Name> = outer.collect();
     let elem = program.terms.ty(site.stmt.value()?).elem;
-    let lanes = LANES;
-    let is_along = |at: &[Ix]| {
-        at.split_last().is_some_and(|(last, others)| {
-            last.linear_in(own).is_some_and(|(step, _)| step == 1) && !mentions(others, own)
-        })
-    };
     let reads = site.stmt.uses(&program.terms);
     let mut reads = reads.iter().filter(|(_, at, how)| *how == Use::Read && mentions(at, own)).peekable();
     reads.peek()?;
-    let is_short = size(range).is_some_and(|last| last <= lanes);
+    let is_short = size(range).is_some_and(|last| last <= LANES);
     // Another loop inside or beside, but for that of the first element, is another kind of nest.
     let loops = sites.iter().filter(|site| matches!(site.stmt, Stmt::For { .. })).count();
-    if !elem.is_float() || is_short || !reads.all(|(_, at, _)| is_along(at)) || loops != outer.len() + 2 {
+    if !elem.is_float() || is_short || !reads.all(|(_, at, _)| is_along(at, own)) || loops != outer.len() + 2 {
         return None;
     }
     let mut steps = Steps::new(nest, machine);
     let path = format!("{own}#2");
     match outer.first() {
-        None => steps.blocks(&path, lanes),
+        None => steps.blocks(&path, LANES),
         Some(outer) => {
-            steps.add(format!("vectorize({}, {lanes})", steps.path(&path)));
+            steps.add(format!("vectorize({}, {LANES})", steps.path(&path)));
             steps.parallelize(&steps.path(outer));
         }
     }
-    let why = format!("a least or greatest element over {own} along memory: in {lanes} lanes");
+    let why = format!("a least or greatest element over {own} along memory: in {LANES} lanes");
     Some(Planned { nest, with: Vec::new(), steps: steps.text(), why, form: Form::Nest })
 }

@@ -38,6 +38,7 @@ use certen_syntax::schedule::{Step, parse_steps};
 use certen_syntax::{Diagnostics, Name, Sources};
 use indexmap::IndexMap;
 
+use self::steps::numbered;
 pub use self::sum::STREAMED_BYTES;
 use self::sum::SumNest;
 use crate::apply::{Scheduled, tried};
@@ -221,19 +222,14 @@ fn shared(program: &LoopProgram, touched: &HashSet<Name>) -> Option<Planned> {
     let (before, after) = (sites(&program.body), sites(&marked.body));
     let mut steps = String::new();
     let mut nests = Vec::new();
-    for (at, (old, new)) in before.iter().zip(&after).enumerate() {
-        let (Stmt::For { mode: Mode::Serial | Mode::Vector, .. }, Stmt::For { index, mode, .. }) = (old.stmt, new.stmt)
-        else {
+    for (old, new) in before.iter().zip(&after) {
+        let (Stmt::For { mode: Mode::Serial | Mode::Vector, .. }, Stmt::For { mode, .. }) = (old.stmt, new.stmt) else {
             continue;
         };
         let Some(nest) = new.nest.filter(|nest| mode.is_parallel() && touched.contains(nest)) else { continue };
-        let is_one = |site: &Site<'_>| {
-            site.nest == Some(nest) && matches!(site.stmt, Stmt::For { index: other, .. } if other == index)
-        };
-        let nth = after[..=at].iter().filter(|site| is_one(site)).count();
-        let number =
-            if after.iter().filter(|site| is_one(site)).count() > 1 { format!("#{nth}") } else { String::new() };
-        steps.push_str(&format!("parallelize({nest}.{index}{number});\n"));
+        let own = after.iter().filter(|site| site.nest == Some(nest)).map(|site| site.stmt);
+        let name = numbered(own, new.stmt)?;
+        steps.push_str(&format!("parallelize({nest}.{name});\n"));
         if !nests.contains(&nest) {
             nests.push(nest);
         }

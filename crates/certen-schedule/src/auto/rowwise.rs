@@ -6,12 +6,12 @@
 //! Applies: to nests with sums along memory that are more than one sum and its result. Cost: none beside that of the loops as they
 //! are.
 
-use certen_core::ReduceOp;
+use certen_core::{ReduceOp, Term};
 use certen_loops::{FpMode, LoopProgram, Site, Stmt, Target, Use, statements};
 use certen_syntax::Name;
 
 use super::steps::{Steps, called};
-use super::sum::{mentions, size};
+use super::sum::{is_along, mentions, size};
 use super::thin::LANE_BYTES;
 use super::{Form, Machine, Planned, outside};
 use crate::primitives::fma::adds_product;
@@ -87,12 +87,7 @@ impl<'a> Sum<'a> {
         let uses = site.stmt.uses(&program.terms);
         let mut read = uses.iter().filter(|(_, at, how)| *how == Use::Read && mentions(at, *index)).peekable();
         read.peek()?;
-        let is_along = |(_, at, _): &(Name, &[certen_index::Ix], Use)| {
-            at.split_last().is_some_and(|(last, others)| {
-                last.linear_in(*index).is_some_and(|(step, _)| step == 1) && !mentions(others, *index)
-            })
-        };
-        if !is_alone || !read.all(is_along) || range.lo.as_constant() != Some(0) {
+        if !is_alone || !read.all(|(_, at, _)| is_along(at, *index)) || range.lo.as_constant() != Some(0) {
             return None;
         }
         let lanes = LANE_BYTES / elem.bytes() as i64;
@@ -101,7 +96,7 @@ impl<'a> Sum<'a> {
         // What adds the sum as it is to another one stands beside the loop of the sum.
         let (mut inner, mut depth) = (*local, site.around.len() - 1);
         while let Some(outer) = sites.iter().find(|outer| {
-            let is_sum = |value| matches!(program.terms.get(value), certen_core::Term::Ref(name, _) if *name == inner);
+            let is_sum = |value| matches!(program.terms.get(value), Term::Ref(name, _) if *name == inner);
             let adds = matches!(outer.stmt, Stmt::Assign { target: Target::Local(_), op: Some(ReduceOp::Sum), value }
                 if is_sum(*value));
             let is_beside = outer.around.len() == depth

@@ -4,16 +4,16 @@
 //! together, so that what they have in common is loaded, and computed, once.
 //!
 //! Applies: to nests without sums, to the loops inside a border if it has one, where at least a quarter of what an iteration reads,
-//! in a loop over time half of it, is read by the next iterations of a loop around the lanes too. Cost: none beside that of the loops as they are. The operations on the way to
-//! an element stay as they are.
+//! in a loop over time half of it, is read by the next iterations of a loop around the lanes too. Cost: none beside that of the loops
+//! as they are. The operations on the way to an element stay as they are.
 
 use certen_core::Range;
 use certen_index::Ix;
 use certen_loops::{FpMode, LoopProgram, Site, Stmt, Target, Use};
 use certen_syntax::Name;
 
-use super::steps::{Steps, called};
-use super::sum::{mentions, size};
+use super::steps::Steps;
+use super::sum::{is_along, mentions, size};
 use super::{Form, Machine, Planned, outside};
 
 /// How many rows are computed together.
@@ -41,10 +41,8 @@ pub(super) fn plan(
         return None;
     }
     let ((lanes, _), rows) = own.split_last()?;
-    let is_dense =
-        at.last()?.linear_in(*lanes).is_some_and(|(step, _)| step == 1) && !mentions(&at[..at.len() - 1], *lanes);
     let elem = program.terms.ty(store.stmt.value()?).elem;
-    if !is_dense || !elem.is_float() || reads.len() > MOST_READ {
+    if !is_along(at, *lanes) || !elem.is_float() || reads.len() > MOST_READ {
         return None;
     }
     let common = |row: Name| {
@@ -67,10 +65,8 @@ pub(super) fn plan(
         return None;
     }
     let mut steps = Steps::new(nest, machine);
-    steps.add(format!("unroll_and_jam({}, {ROWS})", steps.path(called(sites, store, row)?)));
     let (outermost, _) = own.first()?;
-    let outermost = if *outermost == row { format!("{row}.o") } else { called(sites, store, *outermost)? };
-    steps.parallelize(&steps.path(outermost));
+    steps.jam(sites, store, (*outermost, row), ROWS)?;
     let why =
         format!("a stencil: {ROWS} rows of {row} are computed together, {shared} of {} reads are common", reads.len());
     Some(Planned { nest, with: Vec::new(), steps: steps.text(), why, form: Form::Nest })

@@ -55,6 +55,20 @@ impl Steps {
         }
     }
 
+    /// Some iterations of a loop around a statement together, and the outermost loop for threads.
+    pub fn jam(
+        &mut self,
+        sites: &[Site<'_>],
+        site: &Site<'_>,
+        (outermost, row): (Name, Name),
+        count: i64,
+    ) -> Option<()> {
+        self.add(format!("unroll_and_jam({}, {count})", self.path(called(sites, site, row)?)));
+        let outermost = if outermost == row { format!("{row}.o") } else { called(sites, site, outermost)? };
+        self.parallelize(&self.path(outermost));
+        Some(())
+    }
+
     /// Gives a loop to threads, if there are any.
     pub fn parallelize(&mut self, path: &str) {
         if self.machine.has_threads {
@@ -90,12 +104,16 @@ pub(super) fn joined(names: &[Name]) -> String {
 
 /// What a loop around a statement is called, among those of the same name.
 pub(super) fn called(sites: &[Site<'_>], site: &Site<'_>, index: Name) -> Option<String> {
-    let is_one = |stmt: &Stmt| matches!(stmt, Stmt::For { index: found, .. } if *found == index);
-    let wanted = site.around.iter().find(|around| is_one(around.stmt))?.stmt;
-    let mut all = sites.iter().filter(|site| is_one(site.stmt));
-    if all.clone().count() == 1 {
-        return Some(index.to_string());
-    }
-    let at = all.position(|site| std::ptr::eq(site.stmt, wanted))?;
-    Some(format!("{index}#{}", at + 1))
+    let around = site.around.iter().map(|around| around.stmt);
+    let of_it = |stmt: &&Stmt| matches!(stmt, Stmt::For { index: found, .. } if *found == index);
+    numbered(sites.iter().map(|site| site.stmt), around.into_iter().find(of_it)?)
+}
+
+/// What a loop is called among those of the same name in a nest.
+pub(super) fn numbered<'a>(nest: impl Iterator<Item = &'a Stmt>, wanted: &Stmt) -> Option<String> {
+    let Stmt::For { index, .. } = wanted else { return None };
+    let all: Vec<&Stmt> =
+        nest.filter(|stmt| matches!(stmt, Stmt::For { index: found, .. } if found == index)).collect();
+    let at = all.iter().position(|stmt| std::ptr::eq(*stmt, wanted))?;
+    Some(if all.len() == 1 { index.to_string() } else { format!("{index}#{}", at + 1) })
 }

@@ -6,10 +6,9 @@
 use std::collections::HashSet;
 
 use certen_core::{Parameter, Terms};
-use certen_index::Ix;
 use certen_loops::{LoopProgram, Site, Stmt, as_element, sites};
 
-use super::sum::{has_whole_lines, is_large, size};
+use super::sum::{has_whole_lines, is_along, is_large, size};
 use super::{Form, Planned};
 
 /// Rows of fewer elements have too many ends.
@@ -33,10 +32,8 @@ fn plan(terms: &Terms, all: &[Site<'_>], output: &Parameter) -> Option<Planned> 
     let stores = || all.iter().filter(|site| site.stmt.element().is_some_and(|(to, _)| to == name));
     let is_along = |site: &Site<'_>| {
         let (Some((index, range)), Some((_, at))) = (site.loops().last(), site.stmt.element()) else { return false };
-        let Some((last, others)) = at.split_last() else { return false };
-        let step = last.linear_in(index).map(|(step, _)| step);
         let is_plain = matches!(site.stmt, Stmt::Assign { op: None, .. });
-        is_plain && step == Some(1) && !others.iter().any(|ix: &Ix| ix.mentions(index)) && size(range) >= Some(LONG)
+        is_plain && is_along(at, index) && size(range) >= Some(LONG)
     };
     let nest = stores().find(|site| is_along(site))?.nest?;
     // What is only copied is better computed there at once.

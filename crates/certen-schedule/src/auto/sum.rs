@@ -238,6 +238,13 @@ pub(super) fn mentions(at: &[Ix], index: Name) -> bool {
     at.iter().any(|ix| ix.mentions(index))
 }
 
+/// Whether the elements at these indices lie side by side along an index.
+pub(super) fn is_along(at: &[Ix], index: Name) -> bool {
+    at.split_last().is_some_and(|(last, others)| {
+        last.linear_in(index).is_some_and(|(step, _)| step == 1) && !mentions(others, index)
+    })
+}
+
 /// The number of iterations of a loop from 0, if it is a number.
 pub(super) fn size(range: &Range) -> Option<i64> {
     range.hi.as_constant()
