@@ -33,10 +33,20 @@ pub struct Taken {
     pub conditions: Vec<Condition>,
 }
 
+/// Whether a step says which nests there are, or by which operations an element is made, not how loops run.
+pub(crate) fn is_of_operations(step: &Step) -> bool {
+    matches!(step.name.as_str(), "inline" | "separate" | "share" | "fma" | "join_sums")
+}
+
 impl Taken {
     /// Whether this step is shown to keep the meaning, for all sizes.
     pub fn is_proved(&self) -> bool {
         self.conditions.iter().all(|condition| matches!(condition.status, Status::Proved(_)))
+    }
+
+    /// Whether it says which nests there are, or by which operations an element is made, not how loops run.
+    pub fn is_of_operations(&self) -> bool {
+        is_of_operations(&self.step)
     }
 
     /// What the verifier has against the loops after it: bounds and races. Asked of a single step only to explain it: what

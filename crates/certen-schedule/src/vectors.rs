@@ -4,6 +4,7 @@
 //! vector loop; the loops inside it, such as that of a sum, then run for all lanes alike. A short inner loop over a row
 //! that lies beside the next one is first collapsed with the loop around it, so that `f64[n, 3]` is one row; an innermost
 //! loop with a condition on its index is cut where that changes, as `lower/cut.rs` does for conditions on what is stored.
+//! A vector loop with conditions that are the same for all lanes stands once for each way in which they turn out.
 //! The index of a loop of one iteration is replaced by its value.
 //! Loops that a schedule has vectorised are left alone, with all that is inside them. Loops are collapsed and cut only
 //! where the caller says that no step has touched the nest.
@@ -11,7 +12,7 @@
 //! Needs: a program that [`certen_loops::verify`] accepts, in its final layout. Guarantees: the result is one too, and makes
 //! the same operations for every element, in the same order, so every bit stays.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::convert::Infallible;
 
 use certen_core::{Literal, Range, TensorType, Term};
@@ -176,16 +177,16 @@ impl Vectors<'_> {
                 }
                 let vector = |found: Loop| {
                     let mode = if mode == Mode::Parallel { Mode::ParallelVector } else { Mode::Vector };
-                    (vec![Stmt::from(Loop { mode, ..found })], true)
+                    Loop { mode, ..found }
                 };
                 if !any && self.is_vector(&found) {
-                    return vector(found);
+                    return (vec![self.told_apart(vector(found))], true);
                 }
                 // Lanes of a long loop are better than those of short ones inside it.
                 if any && self.is_free && found.trips().is_none_or(|trips| trips >= SHORT) && all_short(&found.body) {
                     let longer = serial(&found);
                     if self.is_vector(&longer) {
-                        return vector(longer);
+                        return (vec![vector(longer).into()], true);
                     }
                 }
                 (vec![found.into()], any)
@@ -248,6 +249,34 @@ impl Vectors<'_> {
         let is_simpler = |stmt: &Stmt| matches!(stmt, Stmt::For { body, .. } if conditions(body).count() < conditions(&found.body).count());
         let is_needed = |stmt: &Stmt| matches!(stmt, Stmt::For { body, .. } if stores(body));
         pieces.iter().all(is_simpler).then(|| pieces.into_iter().filter(is_needed).collect())
+    }
+
+    /// A vector loop, once for each way in which its conditions turn out that are the same for all lanes.
+    fn told_apart(&mut self, found: Loop) -> Stmt {
+        let is_same = |cond: &&Cond| {
+            let mut names = BTreeSet::new();
+            cond.collect_names(&mut names);
+            !names.contains(&found.index)
+        };
+        let (true, Some(cond)) = (self.cuts > 0, conditions(&found.body).find(is_same).cloned()) else {
+            return found.into();
+        };
+        let Ok(not) = cond.not() else { return found.into() };
+        let decided_by =
+            |known: &Cond| Loop { body: decided(&self.facts([known.clone()]), &found.body), ..found.clone() };
+        let pieces = [&cond, &not].map(|known| (decided_by(known), known));
+        let before = conditions(&found.body).count();
+        if pieces.iter().any(|(piece, _)| conditions(&piece.body).count() >= before) {
+            return found.into();
+        }
+        self.cuts -= 1;
+        let [then, otherwise] = pieces.map(|(piece, known)| {
+            self.assumed.push(known.clone());
+            let piece = self.told_apart(piece);
+            self.assumed.pop();
+            vec![piece]
+        });
+        Stmt::If { cond, then, otherwise }
     }
 
     fn lanes(&self, found: &Loop) -> Option<Lanes> {

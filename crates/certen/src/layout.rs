@@ -1,13 +1,13 @@
 //! The passes between the schedule and the verifier: memory, vectors, threads.
 //!
 //! A schedule says which loops of the nests that it touches threads share, and in which order they run: the compiler
-//! chooses that only for nests that no step has changed. It makes vectors of loops that no step said `vectorize` of.
+//! chooses that only for nests whose loops no step has changed. It makes vectors of loops that no step said `vectorize` of.
 //! Needs: loops with a buffer for each tensor. Guarantees: each pass keeps the values and what the verifier accepts.
 
 use std::collections::HashSet;
 
 use certen_loops::{Lend, LoopProgram, Stmt, pad, parallelise, reuse, statements, verify};
-use certen_schedule::{Scheduled, Taken, vectorise};
+use certen_schedule::{Scheduled, vectorise};
 use certen_syntax::{Diagnostic, Name};
 
 use crate::options::Options;
@@ -46,18 +46,13 @@ pub(crate) const LAYOUT: &[LoopPass] = &[
 /// What the passes need to know.
 pub(crate) struct Layout<'a> {
     options: &'a Options,
-    /// The nests that the schedule has not changed; none if there is no schedule.
+    /// The nests whose loops the schedule has not changed; none if there is no schedule.
     untouched: Option<HashSet<Name>>,
 }
 
 impl<'a> Layout<'a> {
     pub fn new(options: &'a Options, scheduled: Option<&Scheduled>) -> Layout<'a> {
-        let untouched = scheduled.map(|scheduled| {
-            // Automatic schedules say first which nests there are. Those that no other step touches are as they were.
-            let separates = |taken: &&Taken| matches!(taken.step.name.as_str(), "inline" | "separate" | "share");
-            let separated = scheduled.taken.iter().take_while(separates).last();
-            untouched(separated.map_or(&scheduled.before, |taken| &taken.after), &scheduled.program)
-        });
+        let untouched = scheduled.map(untouched);
         Layout { options, untouched }
     }
 
@@ -86,10 +81,20 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// The nests that a schedule has not changed.
-fn untouched(before: &LoopProgram, after: &LoopProgram) -> HashSet<Name> {
-    let changed = nests(after);
-    nests(before).into_iter().filter(|nest| changed.contains(nest)).map(|(name, _)| name).collect()
+/// The nests whose loops a schedule has not changed.
+fn untouched(scheduled: &Scheduled) -> HashSet<Name> {
+    let mut touched = HashSet::new();
+    let mut before = &scheduled.before;
+    for run in scheduled.taken.chunk_by(|one, next| one.is_of_operations() == next.is_of_operations()) {
+        let Some(last) = run.last() else { continue };
+        if !last.is_of_operations() {
+            let old = nests(before);
+            let changed = nests(&last.after).into_iter().filter(|nest| !old.contains(nest));
+            touched.extend(changed.map(|(name, _)| name));
+        }
+        before = &last.after;
+    }
+    nests(&scheduled.program).into_iter().map(|(name, _)| name).filter(|name| !touched.contains(name)).collect()
 }
 
 /// The nests of a program, and what each consists of, without those inside it.

@@ -2,7 +2,7 @@
 
 `python -m certen.bench.examples DIRECTORY [NAME …]` takes the programs of a clone's `examples` directory, whose
 `expected.json` has small inputs for them. All sizes are multiplied by the same number, so that there is something to
-time, and inputs are repeated until they fill their shapes. Both variants have to give the same result.
+time, and inputs are filled with their values, drawn at random. Both variants have to give the same result.
 """
 
 from __future__ import annotations
@@ -70,13 +70,15 @@ def inputs_of(kernel: certen.Kernel, case: dict[str, Any], operations: float) ->
             break
         best = sizes
     arguments: list[Any] = []
+    drawn = np.random.default_rng(0)
     for parameter in kernel.parameters:
         if parameter.kind == "size":
             arguments.append(case["sizes"][parameter.name])
             continue
         one = given[parameter.name]
         data = np.array(one["data"], _DTYPES[one["type"]])
-        arguments.append(np.resize(data, shape_of(parameter.type, best)) if one["shape"] else data.reshape(())[()])
+        shape = shape_of(parameter.type, best)
+        arguments.append(drawn.choice(data, shape) if one["shape"] and data.size else data.reshape(shape)[()])
     return best, arguments
 
 

@@ -9,11 +9,11 @@
 use certen_loops::FpMode;
 
 use super::sum::SumNest;
-use super::{LAST, Machine, Proposal, window};
+use super::{LAST, Machine, Proposal};
 
 pub(super) fn proposals(found: &SumNest<'_>, machine: &Machine) -> Vec<Proposal> {
     let applies = match found.fp {
-        FpMode::Relaxed => found.has_rows() || window::lanes(found).is_some(),
+        FpMode::Relaxed => found.has_rows() || found.window_lanes().is_some(),
         FpMode::Fused => true,
         FpMode::Strict => false,
     };

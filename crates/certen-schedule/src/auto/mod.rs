@@ -41,7 +41,7 @@ use indexmap::IndexMap;
 use self::steps::numbered;
 pub use self::sum::STREAMED_BYTES;
 use self::sum::SumNest;
-use crate::apply::{Scheduled, tried};
+use crate::apply::{Scheduled, is_of_operations, tried};
 
 /// What a strategy has to know of the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,6 +87,14 @@ pub struct Planned {
     pub why: String,
     /// What they are for.
     pub form: Form,
+}
+
+impl Planned {
+    /// Whether it says how loops run, not only which nests there are and by which operations an element is made. If so, it may
+    /// depend on sizes and on the machine.
+    pub fn changes_loops(&self) -> bool {
+        steps_of(&self.steps).is_some_and(|steps| !steps.iter().all(is_of_operations))
+    }
 }
 
 /// What the steps of a plan are for.
@@ -200,7 +208,7 @@ pub fn automatic(
         }
     }
     if machine.has_threads {
-        let own = plans.iter().filter(|plan| plan.form != Form::Separated);
+        let own = plans.iter().filter(|plan| plan.changes_loops());
         let touched: HashSet<Name> = own.flat_map(|plan| plan.with.iter().chain([&plan.nest])).copied().collect();
         if let Some(plan) = shared(&scheduled.program, &touched)
             && let Some(made) = taken(&scheduled.program, &plan.steps)

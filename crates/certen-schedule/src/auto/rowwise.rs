@@ -30,9 +30,15 @@ pub(super) fn plan(
     let outside = outside(sites);
     let mut steps = Steps::new(nest, machine);
     let mut count = 0;
+    let adds = |site: &Site<'_>| adds_product(&program.terms, site.stmt);
+    let waits = |site: &Site<'_>| matches!(site.stmt, Stmt::Assign { target: Target::Local(_), op: Some(_), .. });
+    let mut is_kept_waiting = false;
     // The last ones first: what a step makes of a loop changes the numbers of those after it.
     for site in sites.iter().rev() {
-        let Some(sum) = Sum::of(program, sites, site, outside) else { continue };
+        let Some(sum) = Sum::of(program, sites, site, outside) else {
+            is_kept_waiting |= waits(site) && adds(site);
+            continue;
+        };
         for (index, around) in &sum.joined {
             steps.add(format!("join_sums({})", steps.path(called(sites, around, *index)?)));
         }
@@ -42,7 +48,8 @@ pub(super) fn plan(
         }
         count += 1;
     }
-    if count > 0 && sites.iter().any(|site| adds_product(&program.terms, site.stmt)) {
+    // Where each addition waits for the one before, a fused one takes longer.
+    if count > 0 && !is_kept_waiting && sites.iter().any(adds) {
         steps.fuse(nest.as_str());
     }
     if steps.is_empty() {

@@ -188,13 +188,29 @@ impl<'a> SumNest<'a> {
         terms.is_some_and(|terms| terms < SHORT)
     }
 
-    /// The first steps for it, whatever follows: sums of sums are one.
+    /// The first steps for it, whatever follows: sums of sums are one. In windows of f32, of which a tile has few vectors, those
+    /// of their rows are not: each begins anew, and does not wait for the one before.
     pub fn steps(&self, machine: &Machine) -> Steps {
         let mut steps = Steps::new(self.nest, machine);
-        for (index, _) in self.summed.iter().rev().skip(1).filter(|_| self.joins) {
+        let is_window = !self.has_rows() && self.window_lanes().is_some();
+        let are_apart = is_window && self.elem == ElemType::F32 && self.summed.len() == 2;
+        let inner = if are_apart { 2 } else { 1 };
+        for (index, _) in self.summed.iter().rev().skip(inner).filter(|_| self.joins) {
             steps.add(format!("join_sums({})", steps.path(index)));
         }
         steps
+    }
+
+    /// The index of the lanes along which a window moves, if a nest is about one.
+    pub fn window_lanes(&self) -> Option<Name> {
+        let v = self.lanes.filter(|_| self.elem.is_float() && self.is_perfect())?;
+        let mut windows = self.reads.iter().filter(|(_, at)| mentions(at, v)).peekable();
+        windows.peek()?;
+        let is_along = |at: &[Ix]| {
+            let (last, others) = (at.last(), &at[..at.len() - 1]);
+            last.and_then(|ix| ix.linear_in(v)).is_some_and(|(step, _)| step == 1) && !mentions(others, v)
+        };
+        windows.all(|(_, at)| self.is_window(at) && is_along(at)).then_some(v)
     }
 
     /// Whether the sum runs over an operand.

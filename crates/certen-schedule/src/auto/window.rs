@@ -9,7 +9,6 @@
 //! ([`contraction`](super::contraction)). Cost, for each term: a load for each vector of the tile, from two lines, and one for the
 //! weight. The summands of an element are added in the order of the program.
 
-use certen_index::Ix;
 use certen_syntax::Name;
 
 use super::sum::{STORED_ALONG, SumNest, mentions};
@@ -20,23 +19,14 @@ use super::{Machine, Proposal};
 /// faster than they are served (measured on Zen 5: 4 rows of 4 vectors take 1.35 times as long as 2).
 const MOST_ROWS: i64 = 2;
 
+/// The most rows of a tile of one vector.
+const MOST_SINGLE_ROWS: i64 = 4;
+
 /// The lines from which a vector is loaded that begins anywhere.
 const LINES_OF_LOAD: i64 = 2;
 
 pub(super) fn proposals(found: &SumNest<'_>, machine: &Machine) -> Vec<Proposal> {
     proposal(found, machine).into_iter().collect()
-}
-
-/// The index of the lanes along which a window moves, if a nest is about one.
-pub(super) fn lanes(found: &SumNest<'_>) -> Option<Name> {
-    let v = found.lanes.filter(|_| found.elem.is_float() && found.is_perfect())?;
-    let mut windows = found.reads.iter().filter(|(_, at)| mentions(at, v)).peekable();
-    windows.peek()?;
-    let is_along = |at: &[Ix]| {
-        let (last, others) = (at.last(), &at[..at.len() - 1]);
-        last.and_then(|ix| ix.linear_in(v)).is_some_and(|(step, _)| step == 1) && !mentions(others, v)
-    };
-    windows.all(|(_, at)| found.is_window(at) && is_along(at)).then_some(v)
 }
 
 /// The loop whose iterations use the same weights, nearest to the lanes in the window; and how many it has.
@@ -50,7 +40,7 @@ fn rows(found: &SumNest<'_>, v: Name) -> Option<(Name, i64)> {
 }
 
 fn proposal(found: &SumNest<'_>, machine: &Machine) -> Option<Proposal> {
-    let v = lanes(found)?;
+    let v = found.window_lanes()?;
     let columns = found.count(v)?;
     let rows = rows(found, v);
     let count = rows.map_or(1, |(_, count)| count);
@@ -60,8 +50,10 @@ fn proposal(found: &SumNest<'_>, machine: &Machine) -> Option<Proposal> {
         let tiles = blocks(count, *high).saturating_mul(blocks(columns, *wide));
         tiles.saturating_mul(busy(machine, found.elem, *high, *wide))
     };
-    let shapes = shapes(machine, found.elem, Some(count.min(MOST_ROWS)), Some(columns));
-    let shapes = shapes.into_iter().filter(|(high, wide)| fits(count, *high) && fits(columns, *wide));
+    let shapes = shapes(machine, found.elem, Some(count.min(MOST_SINGLE_ROWS)), Some(columns));
+    let lanes = machine.vector_bytes / found.elem.bytes() as i64;
+    let shapes = shapes.into_iter().filter(|(high, wide)| *high <= MOST_ROWS || *wide <= lanes);
+    let shapes = shapes.filter(|(high, wide)| fits(count, *high) && fits(columns, *wide));
     let (high, wide) = shapes.min_by_key(cost)?;
     let mut steps = found.steps(machine);
     let others = found.free.iter().map(|(index, _)| *index);

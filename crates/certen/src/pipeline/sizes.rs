@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock, PoisonError};
 use certen_core::{Program, TensorType};
 use certen_index::Ix;
 use certen_loops::FpMode;
-use certen_schedule::{Form, STREAMED_BYTES, at_sizes};
+use certen_schedule::{Form, Planned, STREAMED_BYTES, at_sizes};
 use certen_syntax::{Blame, Name};
 use rustc_hash::FxHashMap;
 
@@ -183,7 +183,7 @@ impl Module {
             Some(plans.map(|plan| (plan.nest, plan.why.clone())).collect())
         };
         let (of_open, of_closed) = (plans(&open)?, plans(&closed)?);
-        (!of_open.is_empty() && of_open == of_closed).then_some(open)
+        (open.has_looked() && of_open == of_closed).then_some(open)
     }
 
     fn by_name(&self, sizes: &[i64]) -> FxHashMap<Name, i64> {
@@ -224,7 +224,12 @@ impl Module {
     /// C compiler writes them out.
     fn replanned(&self, sizes: &[i64]) -> Option<Module> {
         let is_short = sizes.iter().all(|size| *size <= WRITTEN_OUT);
-        self.at_sizes(sizes).filter(|module| is_short || !module.steps().is_empty())
+        self.at_sizes(sizes).filter(|module| is_short || module.has_looked())
+    }
+
+    /// Whether its schedule says how loops run. Which operations are made does not depend on sizes.
+    fn has_looked(&self) -> bool {
+        self.planned().is_ok_and(|(plans, _)| plans.iter().any(Planned::changes_loops))
     }
 
     /// The program for the sizes of a call, if its schedule looks at them; none if this one has to do. Its numbers are put in,
