@@ -6,8 +6,8 @@
 //! - Sums side by side, of which an element is made: one of them is a contraction, that is, something of what it multiplies is
 //!   used by several elements, and none is known to be short. The one over most loops stays with what is made of the sums.
 //! - Rows of a matrix, each of which is multiplied with the same matrix and used in the same iteration, as in
-//!   `{ [i] -> f(x[i] @ U) @ V }`: the stages of an iteration, up to the last that is such a product, are computed for all rows,
-//!   or the first of them, as far as that can be done.
+//!   `{ [i] -> f(x[i] @ U) @ V }`, and matrices that are, as in `{ [i] -> A @ P[i] @ B }`: the stages of an iteration, up to the last
+//!   that is such a product, are computed for all rows or matrices, or the first of them, as far as that can be done.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -111,7 +111,8 @@ fn rows(program: &LoopProgram, nest: Name) -> Option<Separation> {
     Some((Planned { nest, steps: steps.concat(), why, with: Vec::new(), form: Form::Separated }, made))
 }
 
-/// Whether a statement adds up the products of a row with the columns of a matrix that is the same in all iterations.
+/// Whether a statement adds up the products of a row with the columns of a matrix that is the same in all iterations, or those of
+/// the rows of a matrix with the columns of another one.
 fn multiplies(program: &LoopProgram, own: &[Name], stages: &[Name], inside: &[Site<'_>], site: &Site<'_>) -> bool {
     let Stmt::Assign { target: Target::Local(local), op: Some(ReduceOp::Sum), value } = site.stmt else { return false };
     if !matches!(program.terms.get(*value), Term::Binary(Binary::Mul, ..)) {
@@ -124,19 +125,28 @@ fn multiplies(program: &LoopProgram, own: &[Name], stages: &[Name], inside: &[Si
     if summed.is_empty() || summed.iter().any(|(_, range)| size(range).is_some_and(|terms| terms < SHORT)) {
         return false;
     }
-    let (mut vectors, mut matrices) = (0, 0);
-    for (name, at, _) in
-        site.stmt.uses(&program.terms).into_iter().filter(|(_, at, how)| *how == Use::Read && !at.is_empty())
-    {
-        let has = |index: &Name| mentions(at, *index);
-        let is_summed = summed.iter().any(|(index, _)| has(index));
-        match (own.iter().any(has) || stages.contains(&name), free.iter().any(|(index, _)| has(index))) {
-            (true, false) if is_summed => vectors += 1,
-            (false, true) if is_summed => matrices += 1,
-            _ => return false,
+    // Of what is multiplied: whether it belongs to the iteration, and which dimensions of the result it has.
+    let mut factors: Vec<(bool, Vec<Name>)> = Vec::new();
+    for (name, at, how) in site.stmt.uses(&program.terms) {
+        if how != Use::Read || at.is_empty() {
+            continue;
         }
+        let has = |index: &Name| mentions(at, *index);
+        if !summed.iter().any(|(index, _)| has(index)) {
+            return false;
+        }
+        let is_own = own.iter().any(has) || stages.contains(&name);
+        factors.push((is_own, free.iter().map(|(index, _)| *index).filter(has).collect()));
     }
-    vectors > 0 && matrices > 0
+    let is_row = |(is_own, dims): &(bool, Vec<Name>)| *is_own && dims.is_empty();
+    let is_matrix = |(is_own, dims): &(bool, Vec<Name>)| !is_own && !dims.is_empty();
+    let are_of_row = factors.iter().all(|factor| is_row(factor) || is_matrix(factor));
+    let lacks = |(_, a): &(bool, Vec<Name>), (_, b): &(bool, Vec<Name>)| a.iter().any(|index| !b.contains(index));
+    match factors.as_slice() {
+        _ if are_of_row => factors.iter().any(is_row) && factors.iter().any(is_matrix),
+        [a, b] => lacks(a, b) && lacks(b, a),
+        _ => false,
+    }
 }
 
 /// The steps that separate the sums of a nest; none if they stay together.

@@ -72,6 +72,9 @@ const UNKNOWN: i64 = 1024;
 /// Fewer products than this are made faster than panels are packed.
 const FEW_PRODUCTS: i64 = 2048;
 
+/// Sums of so few terms in rows that do not fill half a vector need no tile: several of them are under way anyway.
+const TINY: i64 = 8;
+
 /// Tiles of registers: with panels packed, then with the panel of each column of tiles copied, then without.
 pub(super) fn proposals(found: &SumNest<'_>, machine: &Machine) -> Vec<Proposal> {
     if found.is_short() {
@@ -81,7 +84,7 @@ pub(super) fn proposals(found: &SumNest<'_>, machine: &Machine) -> Vec<Proposal>
     let best = |is_wanted: fn(&Tiling<'_>) -> bool| {
         all.iter().filter(|tiling| is_wanted(tiling)).min_by_key(|tiling| tiling.cost(machine))
     };
-    let Some(tiling) = best(|_| true) else { return Vec::new() };
+    let Some(tiling) = best(|_| true).filter(|tiling| !tiling.is_tiny(machine)) else { return Vec::new() };
     let in_blocks = LongSum::of(found).and_then(|long| {
         let tiling = best(|tiling| tiling.is_packed() && tiling.is_plain())?;
         Some(Tiling { long: Some(long), ..tiling.clone() }.packed(machine, false))
@@ -291,6 +294,12 @@ impl<'a> Tiling<'a> {
     fn products(&self) -> i64 {
         let all = self.found.free.iter().chain(&self.found.summed).map(|(_, range)| size(range).unwrap_or(UNKNOWN));
         all.fold(1, i64::saturating_mul)
+    }
+
+    /// Whether a tile gains nothing: its rows do not fill half a vector, and have few terms.
+    fn is_tiny(&self, machine: &Machine) -> bool {
+        let lanes = machine.vector_bytes / self.found.elem.bytes() as i64;
+        self.lanes.size.is_some_and(|size| 2 * size <= lanes) && self.found.terms().is_some_and(|terms| terms <= TINY)
     }
 
     /// Tenths of operations: of the tiles, of storing them, and of packing what they read.

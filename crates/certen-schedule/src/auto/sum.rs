@@ -184,8 +184,12 @@ impl<'a> SumNest<'a> {
 
     /// Whether it is known to have so few terms that nothing is gained by keeping their sums at hand.
     pub fn is_short(&self) -> bool {
-        let terms = self.summed.iter().try_fold(1i64, |product, (_, range)| product.checked_mul(size(range)?));
-        terms.is_some_and(|terms| terms < SHORT)
+        self.terms().is_some_and(|terms| terms < SHORT)
+    }
+
+    /// How many terms it has, if that is a number.
+    pub fn terms(&self) -> Option<i64> {
+        self.summed.iter().try_fold(1i64, |product, (_, range)| product.checked_mul(size(range)?))
     }
 
     /// The first steps for it, whatever follows: sums of sums are one. In windows of f32, of which a tile has few vectors, those

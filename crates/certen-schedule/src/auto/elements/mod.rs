@@ -80,7 +80,11 @@ pub(super) fn plans<'a>(
         all.sort_by_key(|proposal| proposal.cost);
         all.into_iter().map(|proposal| proposal.plan).collect()
     };
-    chains.filter_map(|chain| Some(proposals(&Chain::of(program, chain)?))).collect()
+    // What comes first may have nothing to do with the others.
+    let own = |chain: &[Link<'_>]| {
+        (0..chain.len()).find_map(|from| Some(proposals(&Chain::of(program, &chain[from..])?)))
+    };
+    chains.filter_map(own).collect()
 }
 
 impl<'a> Link<'a> {
