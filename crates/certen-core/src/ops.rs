@@ -1,5 +1,7 @@
 //! Scalar operations of Core: their names, and which element types they take and give.
 
+use certen_math::Function;
+
 use crate::types::ElemType;
 
 /// A number or truth value that stands in a program. Floats are equal if their bits are.
@@ -115,6 +117,18 @@ operations! {
         Cos "cos",
         /// Hyperbolic tangent.
         Tanh "tanh",
+        /// Error function.
+        Erf "erf",
+        /// The C library's exponential.
+        LibmExp "libm_exp",
+        /// The C library's natural logarithm.
+        LibmLog "libm_log",
+        /// The C library's sine.
+        LibmSin "libm_sin",
+        /// The C library's cosine.
+        LibmCos "libm_cos",
+        /// The C library's hyperbolic tangent.
+        LibmTanh "libm_tanh",
     }
 }
 
@@ -141,6 +155,8 @@ operations! {
         Max "max",
         /// `a` to the power `b`, on floats.
         Pow "pow",
+        /// The same by the C library, unless `b` is small and whole.
+        LibmPow "libm_pow",
         /// Logical and.
         And "&&",
         /// Logical or.
@@ -174,6 +190,38 @@ operations! {
     }
 }
 
+/// Which operations are functions of mathematics, by our recipes and by the C library.
+macro_rules! mathematics {
+    ($kind:ident: $($own:ident)*; $($with:ident $libm:ident)*) => {
+        impl $kind {
+            /// The function of mathematics that it is, whoever computes it.
+            pub fn function(self) -> Option<Function> {
+                match self {
+                    $($kind::$own => Some(Function::$own),)*
+                    $($kind::$with | $kind::$libm => Some(Function::$with),)*
+                    _ => None,
+                }
+            }
+
+            /// Whether the C library computes it, so that its bits depend on that.
+            pub fn is_libm(self) -> bool {
+                matches!(self, $($kind::$libm)|*)
+            }
+
+            /// The same, computed by the C library if it can.
+            pub fn by_libm(self) -> $kind {
+                match self {
+                    $($kind::$with => $kind::$libm,)*
+                    other => other,
+                }
+            }
+        }
+    };
+}
+
+mathematics!(Unary: Erf; Exp LibmExp Log LibmLog Sin LibmSin Cos LibmCos Tanh LibmTanh);
+mathematics!(Binary: ; Pow LibmPow);
+
 impl Unary {
     /// The element type of the result, if the operation takes this type.
     pub fn result(self, elem: ElemType) -> Option<ElemType> {
@@ -193,7 +241,7 @@ impl Binary {
             Binary::Add | Binary::Sub | Binary::Mul | Binary::Min | Binary::Max => {
                 elem.has_arithmetic().then_some(elem)
             }
-            Binary::Div | Binary::ControlledDiv | Binary::Pow => elem.is_float().then_some(elem),
+            Binary::Div | Binary::ControlledDiv | Binary::Pow | Binary::LibmPow => elem.is_float().then_some(elem),
             Binary::FloorDiv | Binary::Mod => elem.is_int().then_some(elem),
             Binary::And | Binary::Or => (elem == ElemType::Bool).then_some(elem),
             Binary::Lt | Binary::Le | Binary::Eq | Binary::Ne => Some(ElemType::Bool),

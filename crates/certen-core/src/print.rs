@@ -79,7 +79,8 @@ impl Level {
             Binary::Lt | Binary::Le | Binary::Eq | Binary::Ne => Some(Level::Compare),
             Binary::Add | Binary::Sub => Some(Level::Sum),
             Binary::Mul | Binary::Div => Some(Level::Product),
-            Binary::ControlledDiv | Binary::FloorDiv | Binary::Mod | Binary::Min | Binary::Max | Binary::Pow => None,
+            Binary::ControlledDiv | Binary::FloorDiv | Binary::Mod | Binary::Min | Binary::Max => None,
+            Binary::Pow | Binary::LibmPow => None,
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use certen_core::{Binary, ElemType, Literal, Term, TermId, Unary};
 use certen_loops::as_element;
+use certen_math::Function;
 use certen_syntax::Diagnostic;
 
 use super::expr::{CExpr, Level, unsupported};
@@ -104,6 +105,12 @@ impl Emitter<'_> {
         helper
     }
 
+    /// A function of mathematics, by its recipe.
+    fn mathematics(&mut self, function: Function, elem: ElemType) -> Helper {
+        self.uses_math = true;
+        Helper::Function(function, elem)
+    }
+
     /// A function of math.h that compilers may know: its result is exact.
     fn math(&mut self, function: &str, elem: ElemType, arguments: &[&CExpr]) -> CExpr {
         self.uses_math = true;
@@ -152,9 +159,13 @@ impl Emitter<'_> {
             // To nearest, halves to even, in the rounding mode that programs start with.
             Unary::Round => "rint",
             Unary::Sqrt => "sqrt",
-            Unary::Exp | Unary::Log | Unary::Sin | Unary::Cos | Unary::Tanh => {
-                let function = self.library(op.name(), elem);
-                return self.call(function, &[a]);
+            function => {
+                let name = function.function().map_or("", Function::name);
+                let helper = match function.function() {
+                    Some(function) if !op.is_libm() => self.mathematics(function, elem),
+                    _ => self.library(name, elem),
+                };
+                return self.call(helper, &[a]);
             }
         };
         self.math(function, elem, &[a])
@@ -179,6 +190,10 @@ impl Emitter<'_> {
             Binary::Min => self.call(Helper::Min(elem), &[a, b]),
             Binary::Max => self.call(Helper::Max(elem), &[a, b]),
             Binary::Pow => {
+                let helper = self.mathematics(Function::Pow, elem);
+                self.call(helper, &[a, b])
+            }
+            Binary::LibmPow => {
                 self.library("pow", elem);
                 self.call(Helper::Pow(elem), &[a, b])
             }

@@ -48,6 +48,7 @@ const BUILTINS: &[(&str, Builtin)] = {
         ("sin", Entries(Unary::Sin)),
         ("cos", Entries(Unary::Cos)),
         ("tanh", Entries(Unary::Tanh)),
+        ("erf", Entries(Unary::Erf)),
         ("min", Extreme(ReduceOp::Min)),
         ("max", Extreme(ReduceOp::Max)),
         ("pow", Two(pow)),

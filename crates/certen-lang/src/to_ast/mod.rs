@@ -310,7 +310,8 @@ impl<'a> Writer<'a> {
             Binary::Le => BinaryOp::Le,
             Binary::Eq => BinaryOp::Eq,
             Binary::Ne => BinaryOp::Ne,
-            Binary::ControlledDiv | Binary::FloorDiv | Binary::Mod | Binary::Min | Binary::Max | Binary::Pow => {
+            Binary::ControlledDiv | Binary::FloorDiv | Binary::Mod | Binary::Min | Binary::Max | Binary::Pow
+            | Binary::LibmPow => {
                 return call(op.name(), vec![a, b]);
             }
         };

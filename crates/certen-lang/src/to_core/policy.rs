@@ -17,7 +17,7 @@
 //!    guarded by what is left of them there: that the range has something in it, that the condition holds. Where that
 //!    cannot be said outside, it stays inside.
 
-use certen_core::{Binary, ReduceOp, Unary};
+use certen_core::{ReduceOp, Unary};
 use certen_index::{Cond, Ix};
 use certen_syntax::Name;
 
@@ -266,11 +266,10 @@ fn meet_nature(met: Met<'_>, nature: &mut Nature, called: &mut Vec<FunctionId>) 
         }
         Kind::Fold(_) => nature.costly = true,
         Kind::Unary(op, _) => {
-            use Unary::{Cos, Exp, Log, Sin, Sqrt, Tanh};
-            nature.costly |= matches!(op, Sqrt | Exp | Log | Sin | Cos | Tanh);
+            nature.costly |= *op == Unary::Sqrt || op.function().is_some();
         }
         Kind::Binary(op, a, b) => {
-            nature.costly |= *op == Binary::Pow;
+            nature.costly |= op.function().is_some();
             nature.partial |= differ(a, b);
         }
         Kind::Choose(c, a, b) => nature.partial |= differ(c, a) || differ(a, b) || differ(c, b),

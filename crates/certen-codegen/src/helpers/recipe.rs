@@ -1,0 +1,302 @@
+//! Functions of mathematics: their recipes as C, for a number and for all lanes of a vector.
+//!
+//! One list of operations is printed in two spellings; each operation is exact in C too, so both have the bits that the
+//! interpreter of recipes has. What is rare is a function of its own, which vectors call if one of their lanes needs it.
+
+use std::fmt::Write;
+
+use certen_core::ElemType;
+use certen_math::{Function, Kind, One, Precision, Recipe, Step, Table, Two};
+
+use super::vectors::{Lane, LaneShape, VectorCall, VectorOp};
+use super::{Helper, c_type};
+use crate::text::filled;
+
+/// The precision of an element type.
+pub(crate) fn precision(elem: ElemType) -> Precision {
+    if elem == ElemType::F32 { Precision::Single } else { Precision::Double }
+}
+
+fn elem(precision: Precision) -> ElemType {
+    if precision == Precision::Single { ElemType::F32 } else { ElemType::F64 }
+}
+
+/// The type of as many bits.
+fn bits(precision: Precision) -> &'static str {
+    if precision == Precision::Single { "uint32_t" } else { "uint64_t" }
+}
+
+/// A table, as it is known in C.
+pub(super) fn table_name(table: Table) -> String {
+    format!("certen_{}", table.name())
+}
+
+pub(super) fn table(table: Table) -> String {
+    let numbers: Vec<String> = table.elements().iter().map(|number| format!("{number:?}")).collect();
+    let begin = format!("static const double {}[{}] = {{\n    ", table_name(table), numbers.len());
+    filled(&begin, &numbers, ", ", "\n};\n", 4)
+}
+
+/// How a recipe is spelled: for a number, or for vectors of a shape.
+#[derive(Clone, Copy)]
+enum Spelling {
+    Number,
+    Lanes(LaneShape),
+}
+
+/// A recipe that is printed.
+struct Printer<'a> {
+    recipe: &'a Recipe,
+    spelling: Spelling,
+    kinds: Vec<Kind>,
+}
+
+impl<'a> Printer<'a> {
+    fn new(recipe: &'a Recipe, spelling: Spelling) -> Printer<'a> {
+        Printer { recipe, spelling, kinds: recipe.kinds().unwrap_or_default() }
+    }
+
+    /// The type of arguments and results, and the type of floats in which it computes.
+    fn float(&self, precision: Precision) -> String {
+        match self.spelling {
+            Spelling::Number => c_type(elem(precision)).into(),
+            Spelling::Lanes(shape) => Lane::Value(elem(precision)).vector(shape).register(),
+        }
+    }
+
+    fn mask(&self) -> String {
+        let bytes = elem(self.recipe.working).bytes();
+        match self.spelling {
+            Spelling::Number => "int".into(),
+            Spelling::Lanes(shape) => Lane::Mask(bytes).vector(shape).register(),
+        }
+    }
+
+    fn bits(&self) -> &'static str {
+        if let Spelling::Lanes(_) = self.spelling { "bits" } else { bits(self.recipe.working) }
+    }
+
+    /// A function over vectors of floats, or masks.
+    fn call(&self, call: VectorOp, shape: LaneShape) -> VectorCall {
+        let elem = elem(self.recipe.working);
+        let lane = if call == VectorOp::Any { Lane::Mask(elem.bytes()) } else { Lane::Value(elem) };
+        VectorCall { call, lane, shape }.canonical()
+    }
+
+    /// What the text uses.
+    fn needs(&self) -> Vec<Helper> {
+        let working = elem(self.recipe.working);
+        let has = |f: fn(&Step) -> bool| self.recipe.steps.iter().any(f);
+        let mut needs: Vec<Helper> = Vec::new();
+        for step in &self.recipe.steps {
+            if let Step::Look(table, _) = step {
+                needs.push(Helper::Table(*table));
+            }
+        }
+        match self.spelling {
+            Spelling::Number => needs.push(Helper::Bits(working)),
+            Spelling::Lanes(shape) => {
+                let mut vector = |lane: Lane| needs.push(Helper::Vector(lane.vector(shape)));
+                vector(Lane::Value(working));
+                vector(Lane::Mask(working.bytes()));
+                if has(|step| matches!(step, Step::One(One::Single, _))) {
+                    vector(Lane::Value(ElemType::F32));
+                }
+                let mut call = |op: VectorOp| needs.push(Helper::VectorCall(self.call(op, shape)));
+                if has(|step| matches!(step, Step::Fma(..))) {
+                    call(VectorOp::Fma);
+                }
+                if has(|step| matches!(step, Step::Select(..))) || self.recipe.rare.is_some() {
+                    call(VectorOp::Select);
+                }
+                if has(|step| matches!(step, Step::One(One::Sqrt, _))) {
+                    call(VectorOp::Unary(certen_core::Unary::Sqrt));
+                }
+                if self.recipe.rare.is_some() {
+                    call(VectorOp::Any);
+                }
+            }
+        }
+        if let Some(rare) = &self.recipe.rare {
+            needs.extend(Printer::new(&rare.recipe, self.spelling).needs());
+        }
+        needs
+    }
+
+    /// The text of a function under a name, after the texts of those for what is rare.
+    fn text(&self, name: &str, comment: &str) -> String {
+        let rare_name = format!("{name}_rare");
+        let rare = self.recipe.rare.as_ref();
+        let mut text = rare.map_or_else(String::new, |rare| {
+            let comment = format!("{comment}, for arguments that are rare");
+            Printer::new(&rare.recipe, self.spelling).text(&rare_name, &comment)
+        });
+        let result = self.float(self.recipe.precision);
+        let parameters: Vec<String> =
+            ["x", "y"][..self.recipe.arguments.clamp(1, 2)].iter().map(|name| format!("{result} {name}")).collect();
+        let _ = writeln!(text, "/* {comment} */\nCERTEN_NOINLINE {result} {name}({}) {{", parameters.join(", "));
+        if let Spelling::Lanes(_) = self.spelling {
+            let (w, bits) = (self.float(self.recipe.working), bits(self.recipe.working));
+            let _ = writeln!(text, "    typedef {bits} bits __attribute__((vector_size(sizeof({w}))));");
+        }
+        for (at, step) in self.recipe.steps.iter().enumerate() {
+            let ty = match self.kinds[at] {
+                Kind::Float => self.float(self.recipe.working),
+                Kind::Bits => self.bits().into(),
+                Kind::Truth => self.mask(),
+            };
+            match (self.spelling, *step) {
+                (Spelling::Lanes(shape), Step::Look(table, place)) => {
+                    let (lanes, table) = (shape.lanes(), table_name(table));
+                    let _ = writeln!(text, "    {ty} v{at} = {{0}};");
+                    let _ =
+                        writeln!(text, "    for (int at = 0; at < {lanes}; at++) v{at}[at] = {table}[v{place}[at]];");
+                }
+                _ => {
+                    let _ = writeln!(text, "    const {ty} v{at} = {};", self.step(*step));
+                }
+            }
+        }
+        let given = ["x", "y"][..self.recipe.arguments.clamp(1, 2)].join(", ");
+        let end = self.converted(format!("v{}", self.recipe.result), self.recipe.working, self.recipe.precision);
+        match (rare, self.spelling) {
+            (None, _) => {}
+            (Some(rare), Spelling::Number) => {
+                let _ = writeln!(text, "    if (v{}) return {rare_name}({given});", rare.when);
+            }
+            (Some(rare), Spelling::Lanes(shape)) => {
+                let (any, select) = (self.call(VectorOp::Any, shape).name(), self.call(VectorOp::Select, shape).name());
+                let other = format!("{rare_name}({given})");
+                let other = self.converted(other, self.recipe.precision, self.recipe.working);
+                let end = self.converted(
+                    format!("{select}(v{}, {other}, v{})", rare.when, self.recipe.result),
+                    self.recipe.working,
+                    self.recipe.precision,
+                );
+                let _ = writeln!(text, "    if ({any}(v{})) return {end};", rare.when);
+            }
+        }
+        let _ = writeln!(text, "    return {end};\n}}\n");
+        text
+    }
+
+    fn converted(&self, value: String, from: Precision, to: Precision) -> String {
+        match self.spelling {
+            _ if from == to => value,
+            Spelling::Number => format!("({}){value}", self.float(to)),
+            Spelling::Lanes(_) => format!("__builtin_convertvector({value}, {})", self.float(to)),
+        }
+    }
+
+    /// The expression of a step.
+    fn step(&self, step: Step) -> String {
+        let working = self.recipe.working;
+        let (w, bits) = (self.float(working), self.bits());
+        let suffix = if working == Precision::Single { "f" } else { "" };
+        let in_lanes = if let Spelling::Lanes(shape) = self.spelling { Some(shape) } else { None };
+        match step {
+            Step::Argument(at) => self.converted(["x", "y"][at.min(1)].into(), self.recipe.precision, working),
+            Step::Float(value) => {
+                let value = f64::from_bits(value);
+                let text =
+                    if working == Precision::Single { format!("{:?}f", value as f32) } else { format!("{value:?}") };
+                if in_lanes.is_some() { format!("{text} - ({w}){{0}}") } else { text }
+            }
+            Step::Integer(value) => {
+                let text =
+                    if working == Precision::Single { format!("{value:#x}u") } else { format!("UINT64_C({value:#x})") };
+                if in_lanes.is_some() { format!("{text} + ({bits}){{0}}") } else { text }
+            }
+            Step::One(op, a) => match (op, in_lanes) {
+                (One::Neg, _) => format!("-v{a}"),
+                (One::Abs, None) => format!("fabs{suffix}(v{a})"),
+                (One::Abs, Some(_)) => {
+                    let most = if working == Precision::Single { "INT32_MAX" } else { "INT64_MAX" };
+                    format!("({w})((bits)v{a} & {most})")
+                }
+                (One::Sqrt, None) => format!("sqrt{suffix}(v{a})"),
+                (One::Sqrt, Some(shape)) => {
+                    format!("{}(v{a})", self.call(VectorOp::Unary(certen_core::Unary::Sqrt), shape).name())
+                }
+                (One::Single, _) => {
+                    let single = self.converted(format!("v{a}"), working, Precision::Single);
+                    self.converted(single, Precision::Single, working)
+                }
+                (One::ToBits, None) => format!("certen_bits_{}(v{a})", elem(working)),
+                (One::FromBits, None) => format!("certen_of_bits_{}(v{a})", elem(working)),
+                (One::ToBits, Some(_)) => format!("(bits)v{a}"),
+                (One::FromBits, Some(_)) => format!("({w})v{a}"),
+                (One::Up(places), _) => format!("v{a} << {places}"),
+                (One::Down(places), _) => format!("v{a} >> {places}"),
+                (One::Not, None) => format!("!v{a}"),
+                (One::Not, Some(_)) => format!("~v{a}"),
+            },
+            Step::Two(op, a, b) => {
+                let sign = match op {
+                    Two::Add | Two::Plus => "+",
+                    Two::Sub | Two::Minus => "-",
+                    Two::Mul => "*",
+                    Two::Div => "/",
+                    Two::Less => "<",
+                    Two::LessEqual => "<=",
+                    Two::Equal | Two::Same => "==",
+                    Two::And | Two::Both => "&",
+                    Two::Or | Two::Either => "|",
+                    Two::Xor => "^",
+                };
+                match (op.kinds(), in_lanes) {
+                    ((Kind::Float | Kind::Bits, Kind::Truth), Some(_)) => {
+                        format!("({})(v{a} {sign} v{b})", self.mask())
+                    }
+                    _ => format!("v{a} {sign} v{b}"),
+                }
+            }
+            Step::Fma(a, b, c) => match in_lanes {
+                None => format!("fma{suffix}(v{a}, v{b}, v{c})"),
+                Some(shape) => format!("{}(v{a}, v{b}, v{c})", self.call(VectorOp::Fma, shape).name()),
+            },
+            Step::Select(mask, a, b) => match (in_lanes, self.kinds[a]) {
+                (None, _) => format!("v{mask} ? v{a} : v{b}"),
+                (Some(shape), Kind::Float) => {
+                    format!("{}(v{mask}, v{a}, v{b})", self.call(VectorOp::Select, shape).name())
+                }
+                (Some(_), _) => format!("((bits)v{mask} & v{a}) | (~(bits)v{mask} & v{b})"),
+            },
+            Step::Look(table, at) => format!("{}[v{at}]", table_name(table)),
+        }
+    }
+}
+
+/// The conversion between a float and its bits.
+pub(super) fn conversions(of: ElemType) -> String {
+    let (c, bits) = (c_type(of), bits(precision(of)));
+    format!(
+        "typedef union {{\n    {c} value;\n    {bits} bits;\n}} certen_bits_of_{of};\n\n\
+         /* The bits of a float, and the float that has them. */\n\
+         static inline {bits} certen_bits_{of}({c} a) {{\n    return ((certen_bits_of_{of}){{.value = a}}).bits;\n}}\n\
+         static inline {c} certen_of_bits_{of}({bits} a) {{\n    return ((certen_bits_of_{of}){{.bits = a}}).value;\n}}\n"
+    )
+}
+
+/// What the function for numbers uses.
+pub(super) fn needs(function: Function, of: ElemType) -> Vec<Helper> {
+    Printer::new(function.recipe(precision(of)), Spelling::Number).needs()
+}
+
+/// The function for numbers.
+pub(super) fn text(function: Function, of: ElemType) -> String {
+    let name = Helper::Function(function, of).name();
+    let comment = format!("{} of numbers", function.name());
+    Printer::new(function.recipe(precision(of)), Spelling::Number).text(&name, &comment)
+}
+
+/// What the function for vectors uses.
+pub(super) fn vector_needs(function: Function, of: ElemType, shape: LaneShape) -> Vec<Helper> {
+    Printer::new(function.recipe(precision(of)), Spelling::Lanes(shape)).needs()
+}
+
+/// The function for vectors.
+pub(super) fn vector_text(function: Function, of: ElemType, shape: LaneShape, name: &str) -> String {
+    let comment = format!("{} of each lane", function.name());
+    Printer::new(function.recipe(precision(of)), Spelling::Lanes(shape)).text(name, &comment)
+}
