@@ -61,17 +61,17 @@ def parts(name, about, value, count, rounded=lambda c: mpf(float(c))):
 
 
 def table_of_two_over_pi():
-    """2/pi * 2**(16 j - 32) modulo 4 in four parts."""
+    """2/pi * 2**(16 j - 48) modulo 4 in four parts."""
     mp.prec = 1500
     rows = []
     for j in range(64):
-        value = mp.fmod(2 / mp.pi * mpf(2) ** (16 * j - 32), 4)
+        value = mp.fmod(2 / mp.pi * mpf(2) ** (16 * j - 48), 4)
         for _ in range(4):
             part = mpf(float(value))
             rows.append(float(part))
             value -= part
     mp.dps = 50
-    print("/// 2/pi times 2^(16 j - 32) modulo 4 for each j, in four parts.")
+    print("/// 2/pi times 2^(16 j - 48) modulo 4 for each j, in four parts.")
     print("pub(crate) static TWO_OVER_PI: [f64; 256] = [")
     for part in rows:
         print(f"    {part!r},")
@@ -96,6 +96,11 @@ def cos_rest(z):
     return (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2
 
 
+def tanh_rest(z):
+    x = mp.sqrt(z)
+    return (mp.tanh(x) / x - 1) / z
+
+
 def erf_rest(z):
     x = mp.sqrt(z)
     return mp.erf(x) / x - 1
@@ -107,7 +112,11 @@ print("#![allow(clippy::excessive_precision, clippy::unreadable_literal, clippy:
 parts("LN_2", "ln 2", mp.log(2), 3)
 parts("LN_2_SINGLE", "ln 2, in single precision", mp.log(2), 3, single)
 parts("LOG2_E", "1 / ln 2", 1 / mp.log(2), 2)
+parts("LOG10_E", "1 / ln 10", 1 / mp.log(10), 2)
+parts("PI", "pi", mp.pi, 2)
+parts("LOG10_2", "log10(2)", mp.log10(2), 2)
 parts("HALF_PI", "pi / 2", mp.pi / 2, 4)
+parts("HALF_PI_SINGLE", "pi / 2, in single precision", mp.pi / 2, 4, single)
 parts("TWO_THIRDS", "2 / 3", mpf(2) / 3, 2)
 half_ln2 = mp.log(2) / 2 * mpf("1.001")
 fit("EXP", "(exp(r) - 1 - r) / r^2 for |r| up to ln(2) / 2", expm1_rest, lambda r: r**2, -half_ln2, half_ln2, 10)
@@ -122,11 +131,24 @@ fit("SIN", "(sin(r) / r - 1) / r^2 by r^2, for |r| up to pi / 4", sin_rest, lamb
 fit("COS", "(cos(r) - 1 + r^2 / 2) / r^4 by r^2, for |r| up to pi / 4", cos_rest, lambda z: z**2, "1e-8", quarter, 6)
 fit("SIN_4", "As SIN, shorter", sin_rest, lambda z: z, "1e-12", quarter, 4)
 fit("COS_4", "As COS, shorter", cos_rest, lambda z: z**2, "1e-8", quarter, 4)
+quarter_single = (mp.pi / 4 * mpf("1.003")) ** 2
+fit("SIN_SINGLE", "As SIN, in single precision", sin_rest, lambda z: z, "1e-12", quarter_single, 4, single)
+fit("COS_SINGLE", "As COS, in single precision", cos_rest, lambda z: z**2, "1e-8", quarter_single, 3, single)
 fit("ERF", "erf(x) / x - 1 by x^2, for x up to 1", erf_rest, lambda z: 1, "1e-30", "1.01", 13)
-fit("ERF_7", "The same, shorter", erf_rest, lambda z: 1, "1e-30", "1.01", 8)
-middle = mpf(3)
-log_erfc = lambda t: -mp.log(mp.erfc(t + middle))
-fit("ERFC_LOG", "-log(1 - erf(t + 3)) for t from -2 to 3, its error weighted by 1 - erf", log_erfc, lambda t: mp.erfc(t + middle), "-2.01", "2.95", 18)
-middle = mpf(2)
-fit("ERFC_LOG_SHORT", "-log(1 - erf(t + 2)) for t from -1 to 2, its error weighted by 1 - erf", log_erfc, lambda t: mp.erfc(t + middle), "-1.01", "2", 10)
+fit("ERF_SINGLE", "The same in single precision", erf_rest, lambda z: 1, "1e-30", "1.01", 7, single)
+log_erfc = lambda t: -mp.log(mp.erfc(t + 1))
+fit("ERFC_LOG", "-log(1 - erf(t + 1)) for t up to 4.95, its error weighted by 1 - erf", log_erfc, lambda t: mp.erfc(t + 1), "-0.01", "4.95", 19)
+fit("ERFC_LOG_SINGLE", "The same up to 3 in single precision", log_erfc, lambda t: mp.erfc(t + 1), "-0.01", "3", 8, single)
+slow = lambda u: mp.exp(at(u) ** 2) * mp.erfc(at(u)) * (1 + 2 * at(u))
+at = lambda u: 4 * (1 + u) / (1 - u)
+fit("ERFC", "exp(x^2) erfc(x) (1 + 2 x) by (x - 4) / (x + 4), for x from 0.45 to 27.5", slow, lambda u: 1, (mpf("0.45") - 4) / (mpf("0.45") + 4), mpf("23.5") / mpf("31.5"), 25)
+fit("ERFC_12", "The same, shorter, for x up to 11", slow, lambda u: 1, (mpf("0.45") - 4) / (mpf("0.45") + 4), mpf("7") / mpf("15"), 12)
+fit("TANH_SINGLE", "(tanh(x) / x - 1) / x^2 by x^2, for x up to 1, in single precision", tanh_rest, lambda z: z, "1e-12", "1.01", 7, single)
+fit("LOG_SINGLE", "As LOG, in single precision", log_rest, lambda z: z, "1e-30", most, 3, single)
+asin_rest = lambda z: (mp.asin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z
+fit("ASIN", "(asin(x) / x - 1) / x^2 by x^2, for x up to 1/2", asin_rest, lambda z: z, "1e-12", "0.2501", 13)
+fit("ASIN_6", "The same, shorter", asin_rest, lambda z: z, "1e-12", "0.2501", 7)
+atan_rest = lambda z: (mp.atan(mp.sqrt(z)) / mp.sqrt(z) - 1) / z
+fit("ATAN", "(atan(x) / x - 1) / x^2 by x^2, for x up to tan(pi / 8)", atan_rest, lambda z: z, "1e-12", mp.tan(mp.pi / 8) ** 2, 12)
+fit("ATAN_6", "The same, shorter", atan_rest, lambda z: z, "1e-12", mp.tan(mp.pi / 8) ** 2, 6)
 table_of_two_over_pi()

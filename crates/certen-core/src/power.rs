@@ -13,7 +13,6 @@ use crate::ops::{Binary, Literal, Unary};
 use crate::term::{Term, TermId, Terms};
 use crate::types::TypeError;
 
-
 /// A base with more terms is not repeated.
 const MAX_REPEATED: usize = 64;
 

@@ -80,7 +80,8 @@ impl Level {
             Binary::Add | Binary::Sub => Some(Level::Sum),
             Binary::Mul | Binary::Div => Some(Level::Product),
             Binary::ControlledDiv | Binary::FloorDiv | Binary::Mod | Binary::Min | Binary::Max => None,
-            Binary::Pow | Binary::LibmPow => None,
+            Binary::Pow | Binary::Atan2 | Binary::Hypot => None,
+            Binary::LibmPow | Binary::LibmAtan2 | Binary::LibmHypot => None,
         }
     }
 

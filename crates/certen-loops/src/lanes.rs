@@ -286,7 +286,7 @@ impl<'t, 'a, F: Fn(Name) -> Option<&'a TensorType>> Scan<'t, F> {
     /// Whether vectors have a function of mathematics: if it is a recipe. It may compute in double precision.
     fn function(&mut self, function: Option<Function>, is_libm: bool, elem: ElemType) -> Option<bool> {
         let precision = if elem == ElemType::F32 { Precision::Single } else { Precision::Double };
-        if function?.recipe(precision).in_double() {
+        if function?.recipe(precision).working == Precision::Double {
             self.widen(ElemType::F64);
         }
         Some(!is_libm)

@@ -432,8 +432,9 @@ fn binary(op: Binary, elem: ElemType, a: InPadding, b: InPadding) -> Option<InPa
         // Zero divided by anything is zero here, and by zero too.
         Binary::FloorDiv | Binary::Mod => a.zero,
         Binary::ControlledDiv if a.zero => true,
-        Binary::Div | Binary::ControlledDiv | Binary::Pow | Binary::LibmPow => return None,
-        Binary::Lt | Binary::Le | Binary::Eq | Binary::Ne => false,
+        Binary::Div | Binary::ControlledDiv => return None,
+        _ if op.function().is_some() => return None,
+        _ => false,
     };
     let finite = matches!(op, Binary::Min | Binary::Max) && a.finite && b.finite;
     Some(InPadding { zero, finite })

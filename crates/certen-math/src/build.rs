@@ -35,6 +35,15 @@ impl Builder {
         Builder { precision, working, notes: RefCell::default() }
     }
 
+    /// What it computes in, and what its results have to be precise in.
+    pub(crate) fn working(&self) -> Precision {
+        self.working
+    }
+
+    pub(crate) fn precision(&self) -> Precision {
+        self.precision
+    }
+
     fn note(&self, step: Step, kind: Kind) -> V<'_> {
         let mut notes = self.notes.borrow_mut();
         let next = notes.steps.len();

@@ -19,10 +19,12 @@ mod erf;
 mod evaluate;
 mod exp;
 mod hyperbolic;
+mod inverse;
 mod log;
 mod pieces;
 mod pow;
 mod recipe;
+mod roots;
 mod trig;
 
 use std::sync::OnceLock;
@@ -67,18 +69,56 @@ macro_rules! functions {
 functions! {
     /// Exponential.
     Exp "exp" 1 true exp::exp,
+    /// Power of 2.
+    Exp2 "exp2" 1 true exp::exp2,
+    /// `exp(x) - 1`.
+    Expm1 "expm1" 1 true exp::expm1,
     /// Natural logarithm.
     Log "log" 1 false log::log,
+    /// Logarithm to the base 2.
+    Log2 "log2" 1 false log::log2,
+    /// Logarithm to the base 10.
+    Log10 "log10" 1 false log::log10,
+    /// `log(1 + x)`.
+    Log1p "log1p" 1 false log::log1p,
     /// Sine.
     Sin "sin" 1 true trig::sin,
     /// Cosine.
     Cos "cos" 1 true trig::cos,
+    /// Tangent.
+    Tan "tan" 1 true trig::tan,
+    /// Arc sine.
+    Asin "asin" 1 false inverse::asin,
+    /// Arc cosine.
+    Acos "acos" 1 false inverse::acos,
+    /// Arc tangent.
+    Atan "atan" 1 true inverse::atan,
+    /// The angle of a point, of which the second coordinate is the first argument.
+    Atan2 "atan2" 2 true inverse::atan2,
+    /// Hyperbolic sine.
+    Sinh "sinh" 1 true hyperbolic::sinh,
+    /// Hyperbolic cosine.
+    Cosh "cosh" 1 true hyperbolic::cosh,
     /// Hyperbolic tangent.
     Tanh "tanh" 1 true hyperbolic::tanh,
+    /// Inverse of the hyperbolic sine.
+    Asinh "asinh" 1 true hyperbolic::asinh,
+    /// Inverse of the hyperbolic cosine.
+    Acosh "acosh" 1 false hyperbolic::acosh,
+    /// Inverse of the hyperbolic tangent.
+    Atanh "atanh" 1 false hyperbolic::atanh,
     /// Error function.
     Erf "erf" 1 true erf::erf,
+    /// `1 - erf(x)`.
+    Erfc "erfc" 1 true erf::erfc,
     /// Power.
     Pow "pow" 2 false pow::pow,
+    /// Cube root.
+    Cbrt "cbrt" 1 true roots::cbrt,
+    /// `sqrt(x^2 + y^2)`.
+    Hypot "hypot" 2 true roots::hypot,
+    /// `1 / (1 + exp(-x))`.
+    Sigmoid "sigmoid" 1 true exp::sigmoid,
 }
 
 impl Function {

@@ -9,9 +9,9 @@
 //! = x^m x^m`, `x^(2m + 1) = x^(2m) x`, `x^-k = 1 / x^k`.
 
 use crate::build::{Builder, V};
-use crate::exp::{Reduced, polynomial, reduced, scaled};
+use crate::exp::{Reduced, moved, polynomial, reduced, scaled};
 use crate::log;
-use crate::pieces::{exact_product, layout};
+use crate::pieces::exact_product;
 use crate::recipe::{Precision, Recipe};
 
 /// The largest magnitude of a whole exponent for which a power is a product.
@@ -23,25 +23,27 @@ const DOUBLE: Precision = Precision::Double;
 const TWO_52: f64 = 4_503_599_627_370_496.0;
 
 /// `y log(2^k m)` as a sum of two numbers.
-fn exponent<'b>(b: &'b Builder, k: V<'b>, m: V<'b>, y: V<'b>, precision: Precision) -> (V<'b>, V<'b>) {
-    match precision {
+fn exponent<'b>(b: &'b Builder, k: V<'b>, m: V<'b>, y: V<'b>) -> (V<'b>, V<'b>) {
+    match b.precision() {
         Precision::Double => {
             let (high, low) = log::long(b, k, m);
             let (product, error) = exact_product(y, high);
             (product, y.fma(low, error))
         }
-        Precision::Single => (y * log::plain(b, k, m, precision), b.float(0.0)),
+        Precision::Single => (y * log::plain(b, k, m), b.float(0.0)),
     }
 }
 
-/// `exp(e + low)` without its power of two, and that.
-fn exponential<'b>(b: &'b Builder, e: V<'b>, low: V<'b>, precision: Precision) -> (V<'b>, Reduced<'b>) {
-    let reduced = reduced(b, e, DOUBLE);
-    let r = match precision {
+/// `exp(e + low)` without its power of two, what its sum rounds away, and that power.
+pub(crate) fn exponential<'b>(b: &'b Builder, e: V<'b>, low: V<'b>) -> (V<'b>, V<'b>, Reduced<'b>) {
+    let reduced = reduced(b, e);
+    let r = match b.precision() {
         Precision::Double => reduced.first + reduced.k.fma(b.float(-reduced.part), low),
         Precision::Single => reduced.r,
     };
-    ((r * r).fma(polynomial(b, r, precision, DOUBLE), r) + 1.0, reduced)
+    let rest = (r * r).fma(polynomial(b, r), r);
+    let p = rest + 1.0;
+    (p, rest - (p - 1.0), reduced)
 }
 
 /// Whether a number is whole.
@@ -77,12 +79,12 @@ fn special(precision: Precision) -> Recipe {
     let [zero, one, infinity, nan] = [0.0, 1.0, f64::INFINITY, f64::NAN].map(|value| b.float(value));
     let size = x.abs();
     let (k, m) = log::any_exponent(b, size);
-    let (e, low) = exponent(b, k, m, y, precision);
+    let (e, low) = exponent(b, k, m, y);
     let most = b.float(800.0);
     let is_huge = !e.abs().less(most);
     let e = is_huge.select(most.signed(e.sign()), e);
-    let (p, reduced) = exponential(b, e, is_huge.select(zero, low), precision);
-    let value = scaled(b, p, reduced.k, DOUBLE);
+    let (p, _, reduced) = exponential(b, e, is_huge.select(zero, low));
+    let value = scaled(b, p, reduced.k);
     // What is not finite, or zero.
     let grows = zero.less(y);
     let value = size.same(zero).select(grows.select(zero, infinity), value);
@@ -104,9 +106,9 @@ pub(crate) fn pow(precision: Precision) -> Recipe {
     let b = &Builder::new(precision, DOUBLE);
     let (x, y) = (b.argument(0), b.argument(1));
     let (k, m) = log::exponent(b, x);
-    let (e, low) = exponent(b, k, m, y, precision);
-    let (p, reduced) = exponential(b, e, low, precision);
-    let value = (p.bits() + reduced.shifted.bits().up(layout(DOUBLE).fraction)).float();
+    let (e, low) = exponent(b, k, m, y);
+    let (p, _, reduced) = exponential(b, e, low);
+    let value = moved(b, p, reduced.shifted);
     let when = !log::is_plain(b, x) | !e.abs().less(b.float(708.0)) | is_product(b, y);
     b.recipe(value, Some((when, special(precision))))
 }

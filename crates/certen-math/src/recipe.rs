@@ -186,11 +186,6 @@ impl Step {
 }
 
 impl Recipe {
-    /// Whether it, or what is rare, computes in double precision.
-    pub fn in_double(&self) -> bool {
-        self.working == Precision::Double || self.rare.as_ref().is_some_and(|rare| rare.recipe.in_double())
-    }
-
     /// The kind of each step; none if a step takes another kind than it is given.
     pub fn kinds(&self) -> Option<Vec<Kind>> {
         let mut kinds: Vec<Kind> = Vec::with_capacity(self.steps.len());

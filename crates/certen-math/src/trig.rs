@@ -1,59 +1,62 @@
-//! Sine and cosine.
+//! Sine, cosine and tangent.
 //!
-//! `|x| = n pi/2 + r` with a whole `n`. Up to [`FAR`] the multiple is subtracted in three parts of `pi/2` by fused
+//! `|x| = n pi/2 + r` with a whole `n`. Up to [`far_from`] the multiple is subtracted in parts of `pi/2` by fused
 //! multiplications (Cody and Waite): the first difference is exact, and what the others round away is kept as a second
 //! number. `sin(r)` and `cos(r)` are polynomials in `r^2` (`coefficients.rs`), to which the second number adds its first
-//! order. Which of them it is, and the sign, are the last two bits of `n`. Below 1 unit in the last place in double
-//! precision; results of single precision are computed in double precision, with shorter polynomials, and rounded.
+//! order. Which of them it is, and the sign, are the last two bits of `n`. Below 1 unit in the last place; the tangent is
+//! their quotient, below 2. Tangents of single precision are computed in double precision and rounded.
 //!
-//! Rare: larger arguments are multiplied by `2/pi` (Payne and Hanek), of which multiples of 4 are left out beforehand: a table
-//! has four parts of `2/pi` times a power of two for each power. The products are exact sums of two numbers, of which
-//! multiples of 4 are left out again; what is left is added with all errors. It is right to 2^-140, and no number is nearer
-//! to a multiple of `pi/2` than 2^-62.
+//! Rare: larger arguments are multiplied by `2/pi` in double precision (Payne and Hanek), of which multiples of 4 are left
+//! out beforehand: a table has four parts of `2/pi` times a power of two for each power. The products are exact sums of two
+//! numbers, of which multiples of 4 are left out again; what is left is added with all errors. It is right to 2^-140, and no
+//! number is nearer to a multiple of `pi/2` than 2^-62.
 
 use crate::build::{Builder, V};
-use crate::coefficients::{COS, COS_4, HALF_PI, SIN, SIN_4};
-use crate::pieces::{exact_product, exact_sum, fast_sum, layout};
+use crate::coefficients::{COS, COS_4, COS_SINGLE, HALF_PI, HALF_PI_SINGLE, SIN, SIN_4, SIN_SINGLE};
+use crate::pieces::{exact_product, exact_sum, fast_sum};
 use crate::recipe::{Precision, Recipe, Table};
 
-/// The largest argument that is reduced by subtraction.
-const FAR: f64 = 8_388_608.0;
-
-/// An argument without its multiple of `pi/2`: the multiple as bits, and the rest as a sum of two numbers.
-pub(crate) struct Turned<'b> {
-    pub(crate) n: V<'b>,
-    pub(crate) r: V<'b>,
-    pub(crate) low: V<'b>,
+/// The largest argument that is reduced by subtraction: there the nearest multiple is found well enough.
+fn far_from(working: Precision) -> f64 {
+    if working == Precision::Double { 8_388_608.0 } else { 32_768.0 }
 }
 
-/// Of a number up to [`FAR`].
-pub(crate) fn near<'b>(b: &'b Builder, x: V<'b>, precision: Precision) -> Turned<'b> {
-    let shift = layout(Precision::Double).shift;
+/// An argument without its multiple of `pi/2`: the multiple as bits, and the rest as a sum of two numbers.
+struct Turned<'b> {
+    n: V<'b>,
+    r: V<'b>,
+    low: V<'b>,
+}
+
+/// Of a number up to [`far_from`].
+fn near<'b>(b: &'b Builder, x: V<'b>) -> Turned<'b> {
+    let shift = b.layout().shift;
     let shifted = x.fma(b.float(std::f64::consts::FRAC_2_PI), b.float(shift));
     let n = shifted - shift;
-    let [first, second, third, _] = HALF_PI.map(|part| b.float(-part));
+    let half_pi = if b.working() == Precision::Double { HALF_PI } else { HALF_PI_SINGLE };
+    let [first, second, third, _] = half_pi.map(|part| b.float(-part));
     let difference = n.fma(first, x);
     let r = n.fma(second, difference);
-    let low = match precision {
-        Precision::Double => n.fma(third, n.fma(second, difference - r)),
-        Precision::Single => b.float(0.0),
+    let low = match b.precision() == b.working() {
+        true => n.fma(third, n.fma(second, difference - r)),
+        false => b.float(0.0),
     };
     Turned { n: shifted.bits(), r, low }
 }
 
 /// A number without multiples of 4, if it is small, and exactly so; without all of it if it is a multiple of 4 anyway.
 fn without_fours<'b>(b: &'b Builder, x: V<'b>) -> V<'b> {
-    let shift = layout(Precision::Double).shift;
+    let shift = b.layout().shift;
     let fours = (x * 0.25 + shift) - shift;
     let rest = fours.fma(b.float(-4.0), x);
     x.abs().less(b.float(36_028_797_018_963_968.0)).select(rest, b.float(0.0))
 }
 
-/// Of any finite number from [`FAR`] on.
-pub(crate) fn far<'b>(b: &'b Builder, x: V<'b>) -> Turned<'b> {
+/// Of any finite number from 2^15 on, in double precision.
+fn far<'b>(b: &'b Builder, x: V<'b>) -> Turned<'b> {
     let bits = x.bits();
-    // x is an integer m times 2^(16 j - 32).
-    let exponent = bits.down(52) - b.bits(1075 - 32);
+    // x is an integer m times 2^(16 j - 48).
+    let exponent = bits.down(52) - b.bits(1075 - 48);
     let fraction = bits & b.bits((1 << 52) - 1);
     let m = (fraction + (exponent & b.bits(15)).up(52) + b.bits(1075 << 52)).float();
     let parts = exponent.down(4).up(2);
@@ -62,7 +65,7 @@ pub(crate) fn far<'b>(b: &'b Builder, x: V<'b>) -> Turned<'b> {
     let parts = [first.0, first.1, second.0].map(|part| without_fours(b, part));
     let (sum, error) = exact_sum(parts[0], parts[1]);
     let (sum, error_2) = exact_sum(sum, parts[2]);
-    let shift = layout(Precision::Double).shift;
+    let shift = b.layout().shift;
     let shifted = sum + shift;
     let (rest, lows) = [second.1, third.0, error, error_2].into_iter().fold(
         (sum - (shifted - shift), third.1 + fourth.0),
@@ -78,53 +81,69 @@ pub(crate) fn far<'b>(b: &'b Builder, x: V<'b>) -> Turned<'b> {
 }
 
 /// The sine and the cosine of what is left.
-pub(crate) fn both<'b>(b: &'b Builder, Turned { r, low, .. }: &Turned<'b>, precision: Precision) -> (V<'b>, V<'b>) {
+fn both<'b>(b: &'b Builder, Turned { r, low, .. }: &Turned<'b>) -> (V<'b>, V<'b>) {
     let (r, low, z) = (*r, *low, *r * *r);
-    match precision {
-        Precision::Double => {
-            let half = z * 0.5;
-            let most = 1.0 - half;
-            let rest = ((1.0 - most) - half) + (z * z).fma(b.estrin(z, &COS), -(r * low));
-            (r + (z * r).fma(b.estrin(z, &SIN), low), most + rest)
-        }
-        Precision::Single => {
-            let cos = (z * z).fma(b.estrin(z, &COS_4), z.fma(b.float(-0.5), b.float(1.0)));
-            ((z * r).fma(b.estrin(z, &SIN_4), r), cos)
-        }
+    if b.precision() != b.working() {
+        let cos = (z * z).fma(b.estrin(z, &COS_4), z.fma(b.float(-0.5), b.float(1.0)));
+        return ((z * r).fma(b.estrin(z, &SIN_4), r), cos);
     }
+    let (sin, cos): (V<'b>, V<'b>) = match b.working() {
+        Precision::Double => (b.estrin(z, &SIN), b.estrin(z, &COS)),
+        Precision::Single => (b.estrin(z, &SIN_SINGLE), b.estrin(z, &COS_SINGLE)),
+    };
+    let half = z * 0.5;
+    let most = 1.0 - half;
+    let rest = ((1.0 - most) - half) + (z * z).fma(cos, -(r * low));
+    (r + (z * r).fma(sin, low), most + rest)
 }
 
-/// The sine of the whole, from its sign and what it leaves; the cosine if it is a quarter turn further.
-fn chosen<'b>(b: &'b Builder, turned: &Turned<'b>, sign: V<'b>, quarters: u64, precision: Precision) -> V<'b> {
-    let (sin, cos) = both(b, turned, precision);
-    let n = turned.n + b.bits(quarters);
-    let value = (n & b.bits(1)).same(b.bits(0)).select(sin, cos);
-    value.signed(sign ^ (n & b.bits(2)).up(62))
-}
-
-/// Only the sine has the sign of its argument.
+/// Only the cosine has no sign of its argument.
 fn sign<'b>(b: &'b Builder, x: V<'b>, quarters: u64) -> V<'b> {
     if quarters == 0 { x.sign() } else { b.bits(0) }
 }
 
-fn turning(precision: Precision, quarters: u64) -> Recipe {
-    let b = Builder::new(precision, Precision::Double);
+/// The sine of the whole, from its sign and what it leaves; the cosine if it is a quarter turn further.
+fn turned_by<'b>(b: &'b Builder, x: V<'b>, turned: &Turned<'b>, quarters: u64) -> V<'b> {
+    let (sin, cos) = both(b, turned);
+    let n = turned.n + b.bits(quarters);
+    let value = (n & b.bits(1)).same(b.bits(0)).select(sin, cos);
+    // The second bit of the multiple is the sign.
+    value.signed(sign(b, x, quarters) ^ (n & b.bits(2)).up(b.layout().sign - 1))
+}
+
+fn quotient<'b>(b: &'b Builder, x: V<'b>, turned: &Turned<'b>) -> V<'b> {
+    let (sin, cos) = both(b, turned);
+    let is_even = (turned.n & b.bits(1)).same(b.bits(0));
+    let value = is_even.select(sin, -cos) / is_even.select(cos, sin);
+    value.signed(x.sign())
+}
+
+/// A function of what is left of its argument.
+fn turning(
+    precision: Precision,
+    working: Precision,
+    value: impl for<'b> Fn(&'b Builder, V<'b>, &Turned<'b>) -> V<'b>,
+) -> Recipe {
     let rare = {
         let b = &Builder::new(precision, Precision::Double);
         let x = b.argument(0);
-        let value = chosen(b, &far(b, x.abs()), sign(b, x, quarters), quarters, Precision::Double);
+        let value = value(b, x, &far(b, x.abs()));
         b.recipe(x.abs().less(b.float(f64::INFINITY)).select(value, b.float(f64::NAN)), None)
     };
+    let b = &Builder::new(precision, working);
     let x = b.argument(0);
-    let turned = near(&b, x.abs(), precision);
-    let when = !x.abs().less(b.float(FAR));
-    b.recipe(chosen(&b, &turned, sign(&b, x, quarters), quarters, precision), Some((when, rare)))
+    let when = !x.abs().less(b.float(far_from(working)));
+    b.recipe(value(b, x, &near(b, x.abs())), Some((when, rare)))
 }
 
 pub(crate) fn sin(precision: Precision) -> Recipe {
-    turning(precision, 0)
+    turning(precision, precision, |b, x, turned| turned_by(b, x, turned, 0))
 }
 
 pub(crate) fn cos(precision: Precision) -> Recipe {
-    turning(precision, 1)
+    turning(precision, precision, |b, x, turned| turned_by(b, x, turned, 1))
+}
+
+pub(crate) fn tan(precision: Precision) -> Recipe {
+    turning(precision, Precision::Double, quotient)
 }

@@ -40,6 +40,8 @@ pub(crate) enum Helper {
     Bits(ElemType),
     /// Numbers that functions of mathematics look up.
     Table(Table),
+    /// What a function of mathematics does for arguments that are rare.
+    Rare(Function, ElemType),
     /// A function of mathematics, by its recipe.
     Function(Function, ElemType),
     /// The number of lanes.
@@ -141,6 +143,7 @@ impl Helper {
             Helper::Bits(elem) => ("bits", elem),
             Helper::Table(table) => return recipe::table_name(table),
             Helper::Function(function, elem) => (function.name(), elem),
+            Helper::Rare(function, elem) => return format!("{}_rare", Helper::Function(function, elem).name()),
             Helper::Lanes(shape) => return shape.lanes(),
             Helper::Vector(vector) => return vector.register(),
             Helper::VectorCall(call) => return call.name(),
@@ -172,6 +175,7 @@ impl Helper {
             Helper::Vector(vector) => vec![Helper::Lanes(vector.shape)],
             Helper::VectorCall(call) => call.needs(),
             Helper::Function(function, elem) => recipe::needs(function, elem),
+            Helper::Rare(function, elem) => recipe::rare_needs(function, elem),
             _ => Vec::new(),
         }
     }
@@ -222,6 +226,7 @@ impl Helper {
             Helper::Bits(elem) => recipe::conversions(elem),
             Helper::Table(table) => recipe::table(table),
             Helper::Function(function, elem) => recipe::text(function, elem),
+            Helper::Rare(function, elem) => recipe::rare_text(function, elem),
             Helper::Lanes(shape) => shape.text(),
             Helper::Vector(vector) => vector.text(),
             Helper::VectorCall(call) => call.text(),

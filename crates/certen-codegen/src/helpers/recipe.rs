@@ -46,14 +46,32 @@ enum Spelling {
 
 /// A recipe that is printed.
 struct Printer<'a> {
+    function: Function,
     recipe: &'a Recipe,
     spelling: Spelling,
     kinds: Vec<Kind>,
 }
 
 impl<'a> Printer<'a> {
-    fn new(recipe: &'a Recipe, spelling: Spelling) -> Printer<'a> {
-        Printer { recipe, spelling, kinds: recipe.kinds().unwrap_or_default() }
+    fn new(function: Function, of: ElemType, spelling: Spelling) -> Printer<'a> {
+        let recipe = function.recipe(precision(of));
+        Printer { function, recipe, spelling, kinds: recipe.kinds().unwrap_or_default() }
+    }
+
+    /// Of a part of it.
+    fn of<'b>(&self, recipe: &'b Recipe) -> Printer<'b> {
+        Printer { function: self.function, recipe, spelling: self.spelling, kinds: recipe.kinds().unwrap_or_default() }
+    }
+
+    /// The element type of arguments and results.
+    fn elem(&self) -> ElemType {
+        elem(self.recipe.precision)
+    }
+
+    /// Whether what is rare is computed lane by lane: as it is for numbers always, or because lanes are too narrow for it.
+    fn one_by_one(&self) -> bool {
+        let rare = self.recipe.rare.as_ref();
+        matches!(self.spelling, Spelling::Number) || rare.is_some_and(|rare| rare.recipe.working != self.recipe.working)
     }
 
     /// The type of arguments and results, and the type of floats in which it computes.
@@ -118,66 +136,91 @@ impl<'a> Printer<'a> {
             }
         }
         if let Some(rare) = &self.recipe.rare {
-            needs.extend(Printer::new(&rare.recipe, self.spelling).needs());
+            match self.one_by_one() {
+                true => needs.push(Helper::Rare(self.function, self.elem())),
+                false => needs.extend(self.of(&rare.recipe).needs()),
+            }
         }
         needs
     }
 
-    /// The text of a function under a name, after the texts of those for what is rare.
+    /// The text of a function under a name, after that for what is rare if it is in lanes too.
     fn text(&self, name: &str, comment: &str) -> String {
-        let rare_name = format!("{name}_rare");
         let rare = self.recipe.rare.as_ref();
-        let mut text = rare.map_or_else(String::new, |rare| {
+        let in_lanes = rare.filter(|_| !self.one_by_one());
+        let mut text = in_lanes.map_or_else(String::new, |rare| {
             let comment = format!("{comment}, for arguments that are rare");
-            Printer::new(&rare.recipe, self.spelling).text(&rare_name, &comment)
+            self.of(&rare.recipe).text(&format!("{name}_rare"), &comment)
         });
-        let result = self.float(self.recipe.precision);
-        let parameters: Vec<String> =
-            ["x", "y"][..self.recipe.arguments.clamp(1, 2)].iter().map(|name| format!("{result} {name}")).collect();
-        let _ = writeln!(text, "/* {comment} */\nCERTEN_NOINLINE {result} {name}({}) {{", parameters.join(", "));
+        let (result, names) = (self.float(self.recipe.precision), &["x", "y"][..self.recipe.arguments.clamp(1, 2)]);
+        let parameters: Vec<String> = names.iter().map(|name| format!("{result} {name}")).collect();
+        // Only what is called once, or by chance, is worth the space of its own code.
+        let how = match self.spelling {
+            Spelling::Lanes(_) if !name.ends_with("_rare") => "static inline",
+            _ => "CERTEN_NOINLINE",
+        };
+        let _ = writeln!(text, "/* {comment} */\n{how} {result} {name}({}) {{", parameters.join(", "));
         if let Spelling::Lanes(_) = self.spelling {
             let (w, bits) = (self.float(self.recipe.working), bits(self.recipe.working));
             let _ = writeln!(text, "    typedef {bits} bits __attribute__((vector_size(sizeof({w}))));");
         }
+        self.steps(&mut text);
+        self.end(&mut text, &format!("{name}_rare"), names);
+        text
+    }
+
+    fn steps(&self, text: &mut String) {
         for (at, step) in self.recipe.steps.iter().enumerate() {
             let ty = match self.kinds[at] {
                 Kind::Float => self.float(self.recipe.working),
                 Kind::Bits => self.bits().into(),
                 Kind::Truth => self.mask(),
             };
-            match (self.spelling, *step) {
+            let _ = match (self.spelling, *step) {
                 (Spelling::Lanes(shape), Step::Look(table, place)) => {
                     let (lanes, table) = (shape.lanes(), table_name(table));
-                    let _ = writeln!(text, "    {ty} v{at} = {{0}};");
-                    let _ =
-                        writeln!(text, "    for (int at = 0; at < {lanes}; at++) v{at}[at] = {table}[v{place}[at]];");
+                    writeln!(text, "    {ty} v{at} = {{0}};").and_then(|()| {
+                        writeln!(text, "    for (int at = 0; at < {lanes}; at++) v{at}[at] = {table}[v{place}[at]];")
+                    })
                 }
-                _ => {
-                    let _ = writeln!(text, "    const {ty} v{at} = {};", self.step(*step));
-                }
-            }
+                _ => writeln!(text, "    const {ty} v{at} = {};", self.step(*step)),
+            };
         }
-        let given = ["x", "y"][..self.recipe.arguments.clamp(1, 2)].join(", ");
-        let end = self.converted(format!("v{}", self.recipe.result), self.recipe.working, self.recipe.precision);
-        match (rare, self.spelling) {
-            (None, _) => {}
-            (Some(rare), Spelling::Number) => {
-                let _ = writeln!(text, "    if (v{}) return {rare_name}({given});", rare.when);
+    }
+
+    /// The result, and what takes its place where that is rare.
+    fn end(&self, text: &mut String, rare_name: &str, names: &[&str]) {
+        let (working, precision, given) = (self.recipe.working, self.recipe.precision, names.join(", "));
+        let end = self.converted(format!("v{}", self.recipe.result), working, precision);
+        let Some(rare) = &self.recipe.rare else {
+            let _ = writeln!(text, "    return {end};\n}}\n");
+            return;
+        };
+        let when = rare.when;
+        let _ = match self.spelling {
+            Spelling::Number => writeln!(text, "    return v{when} ? {rare_name}({given}) : {end};"),
+            Spelling::Lanes(shape) if self.one_by_one() => {
+                let any = self.call(VectorOp::Any, shape).name();
+                let (of_one, lanes) = (Helper::Rare(self.function, self.elem()).name(), shape.lanes());
+                let given: Vec<String> = names.iter().map(|name| format!("{name}[at]")).collect();
+                writeln!(
+                    text,
+                    "    {} result = {end};\n    if ({any}(v{when})) {{\n        \
+                     for (int at = 0; at < {lanes}; at++) if (v{when}[at]) result[at] = {of_one}({});\n    }}\n    \
+                     return result;",
+                    self.float(precision),
+                    given.join(", ")
+                )
             }
-            (Some(rare), Spelling::Lanes(shape)) => {
+            Spelling::Lanes(shape) => {
                 let (any, select) = (self.call(VectorOp::Any, shape).name(), self.call(VectorOp::Select, shape).name());
-                let other = format!("{rare_name}({given})");
-                let other = self.converted(other, self.recipe.precision, self.recipe.working);
-                let end = self.converted(
-                    format!("{select}(v{}, {other}, v{})", rare.when, self.recipe.result),
-                    self.recipe.working,
-                    self.recipe.precision,
-                );
-                let _ = writeln!(text, "    if ({any}(v{})) return {end};", rare.when);
+                let other = self.converted(format!("{rare_name}({given})"), precision, working);
+                let both = format!("{select}(v{when}, {other}, v{})", self.recipe.result);
+                let both = self.converted(both, working, precision);
+                writeln!(text, "    if ({any}(v{when})) return {both};\n    return {end};")
             }
-        }
-        let _ = writeln!(text, "    return {end};\n}}\n");
-        text
+        };
+        let _ = writeln!(text, "}}\n");
     }
 
     fn converted(&self, value: String, from: Precision, to: Precision) -> String {
@@ -280,23 +323,43 @@ pub(super) fn conversions(of: ElemType) -> String {
 
 /// What the function for numbers uses.
 pub(super) fn needs(function: Function, of: ElemType) -> Vec<Helper> {
-    Printer::new(function.recipe(precision(of)), Spelling::Number).needs()
+    Printer::new(function, of, Spelling::Number).needs()
 }
 
 /// The function for numbers.
 pub(super) fn text(function: Function, of: ElemType) -> String {
     let name = Helper::Function(function, of).name();
-    let comment = format!("{} of numbers", function.name());
-    Printer::new(function.recipe(precision(of)), Spelling::Number).text(&name, &comment)
+    Printer::new(function, of, Spelling::Number).text(&name, &format!("{} of numbers", function.name()))
+}
+
+/// What is rare of a function for numbers, and of that.
+fn rare(function: Function, of: ElemType) -> Vec<Printer<'static>> {
+    let printer = Printer::new(function, of, Spelling::Number);
+    let parts = std::iter::successors(printer.recipe.rare.as_ref(), |rare| rare.recipe.rare.as_ref());
+    parts.map(|rare| printer.of(&rare.recipe)).collect()
+}
+
+/// What the function for what is rare uses.
+pub(super) fn rare_needs(function: Function, of: ElemType) -> Vec<Helper> {
+    let needs = rare(function, of).into_iter().flat_map(|printer| printer.needs());
+    needs.filter(|need| !matches!(need, Helper::Rare(..))).collect()
+}
+
+/// The function for what is rare, after that for what is rarer.
+pub(super) fn rare_text(function: Function, of: ElemType) -> String {
+    let parts = rare(function, of);
+    let name = |at: usize| format!("{}{}", Helper::Function(function, of).name(), "_rare".repeat(at + 1));
+    let comment = format!("{} of numbers that are rare", function.name());
+    let texts = parts.iter().enumerate().rev().map(|(at, printer)| printer.text(&name(at), &comment));
+    texts.collect()
 }
 
 /// What the function for vectors uses.
 pub(super) fn vector_needs(function: Function, of: ElemType, shape: LaneShape) -> Vec<Helper> {
-    Printer::new(function.recipe(precision(of)), Spelling::Lanes(shape)).needs()
+    Printer::new(function, of, Spelling::Lanes(shape)).needs()
 }
 
 /// The function for vectors.
 pub(super) fn vector_text(function: Function, of: ElemType, shape: LaneShape, name: &str) -> String {
-    let comment = format!("{} of each lane", function.name());
-    Printer::new(function.recipe(precision(of)), Spelling::Lanes(shape)).text(name, &comment)
+    Printer::new(function, of, Spelling::Lanes(shape)).text(name, &format!("{} of each lane", function.name()))
 }

@@ -189,10 +189,6 @@ impl Emitter<'_> {
             Binary::Mod => self.call(Helper::Mod(elem), &[a, b]),
             Binary::Min => self.call(Helper::Min(elem), &[a, b]),
             Binary::Max => self.call(Helper::Max(elem), &[a, b]),
-            Binary::Pow => {
-                let helper = self.mathematics(Function::Pow, elem);
-                self.call(helper, &[a, b])
-            }
             Binary::LibmPow => {
                 self.library("pow", elem);
                 self.call(Helper::Pow(elem), &[a, b])
@@ -206,6 +202,14 @@ impl Emitter<'_> {
             Binary::Ne | Binary::Lt if same && !elem.is_float() => CExpr::new("0".into(), Level::Primary),
             Binary::Lt if !elem.has_arithmetic() => self.call(Helper::Less(elem), &[a, b]),
             Binary::Le if !elem.has_arithmetic() => self.call(Helper::LessEqual(elem), &[a, b]),
+            Binary::LibmAtan2 | Binary::LibmHypot => {
+                let helper = self.library(op.function().map_or("", Function::name), elem);
+                self.call(helper, &[a, b])
+            }
+            Binary::Pow | Binary::Atan2 | Binary::Hypot => {
+                let helper = self.mathematics(op.function().unwrap_or(Function::Pow), elem);
+                self.call(helper, &[a, b])
+            }
             Binary::Lt | Binary::Le | Binary::Eq | Binary::Ne => {
                 // Compilers warn of `!a == b`.
                 let left = if a.text.starts_with('!') { Level::Primary } else { Level::Sum };

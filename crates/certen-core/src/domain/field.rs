@@ -188,7 +188,7 @@ impl Domain for Field {
             Unary::Abs => a,
             // A few whole numbers have the value that they have.
             _ => match op.function() {
-                Some(Function::Log) if a == 1 => 0,
+                Some(Function::Log | Function::Log2 | Function::Log10) if a == 1 => 0,
                 Some(function) if a != 0 || function.double(&[0.0]) != 0.0 => {
                     let is_one = a == 0 && function.double(&[0.0]) == 1.0;
                     if is_one { 1 } else { self.random(Oracle::Unary(op), [a, 0]) }
@@ -265,12 +265,12 @@ impl Field {
             }
             Binary::Pow | Binary::LibmPow if b <= MAX_EXPONENT => power(a, b),
             Binary::Pow | Binary::LibmPow if negate(b) <= MAX_EXPONENT => inverse(power(a, negate(b)))?,
-            Binary::Pow | Binary::LibmPow => self.random(Oracle::Binary(op), [a, b]),
+            _ if op.function().is_some() => self.random(Oracle::Binary(op), [a, b]),
             Binary::And | Binary::Or => return Err(MISMATCH),
             Binary::Lt => return Ok(Element::Bool(signed(a) < signed(b))),
             Binary::Le => return Ok(Element::Bool(signed(a) <= signed(b))),
             Binary::Eq => return Ok(Element::Bool(a == b)),
-            Binary::Ne => return Ok(Element::Bool(a != b)),
+            _ => return Ok(Element::Bool(a != b)),
         }))
     }
 }

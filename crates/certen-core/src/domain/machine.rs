@@ -233,6 +233,18 @@ fn float_unary<F: Floats>(op: Unary, a: F, round_ties_even: fn(F) -> F) -> Optio
         Unary::LibmSin => a.sin(),
         Unary::LibmCos => a.cos(),
         Unary::LibmTanh => a.tanh(),
+        Unary::LibmExp2 => a.exp2(),
+        Unary::LibmExpm1 => a.exp_m1(),
+        Unary::LibmLog2 => a.log2(),
+        Unary::LibmLog10 => a.log10(),
+        Unary::LibmLog1p => a.ln_1p(),
+        Unary::LibmTan => a.tan(),
+        Unary::LibmAsin => a.asin(),
+        Unary::LibmAcos => a.acos(),
+        Unary::LibmAtan => a.atan(),
+        Unary::LibmSinh => a.sinh(),
+        Unary::LibmCosh => a.cosh(),
+        Unary::LibmCbrt => a.cbrt(),
         function => a.function(function.function()?, F::zero()),
     })
 }
@@ -250,6 +262,8 @@ fn float_binary<F: Floats>(op: Binary, a: F, b: F) -> Option<F> {
         Binary::Max if a.is_nan() || a >= b => a,
         Binary::Min | Binary::Max => b,
         Binary::LibmPow => power(a, b),
+        Binary::LibmAtan2 => a.atan2(b),
+        Binary::LibmHypot => a.hypot(b),
         function if function.function().is_some() => a.function(function.function()?, b),
         _ => return None,
     })

@@ -233,6 +233,7 @@ fn number_binary(op: Binary, a: &BigRational, b: &BigRational) -> Result<Exact, 
         Binary::Le => return Ok(Exact::Bool(order(a, b).is_le())),
         Binary::Eq => return Ok(Exact::Bool(order(a, b).is_eq())),
         Binary::Ne => return Ok(Exact::Bool(order(a, b).is_ne())),
+        function => return Err(Fault::Unsupported(function.name())),
     }))
 }
 

@@ -64,7 +64,7 @@ pub(super) struct Placement {
 impl<'a> Build<'a> {
     /// Rules 2 and 3: where an expression that is wanted at indices is to be stored; nothing if it is pulled.
     pub(super) fn placement(&mut self, expr: &'a Expr, act: Activation, indices: &[Ix]) -> Option<Placement> {
-        if matches!(expr.kind, Kind::Var(_) | Kind::Literal(_) | Kind::Index(_)) {
+        if matches!(expr.kind, Kind::Var(_) | Kind::Literal(_) | Kind::Epsilon | Kind::Index(_)) {
             return None;
         }
         let whole = matches!(expr.kind, Kind::Stored(_)) || !indices.is_empty() && is_whole(expr, indices);
@@ -207,7 +207,7 @@ impl<'a> Build<'a> {
         let mut of = |e: &Expr| self.reads_of(e, known, looks);
         let reads = match &expr.kind {
             Kind::Var(name) => known(*name)?,
-            Kind::Literal(_) | Kind::Index(_) => 0,
+            Kind::Literal(_) | Kind::Epsilon | Kind::Index(_) => 0,
             Kind::Stack(parts) => {
                 parts.iter().try_fold(0usize, |sum, part| Some(sum.saturating_add(of(part)?.max(1))))?
             }
