@@ -36,8 +36,10 @@ pub(crate) enum Helper {
     Library(&'static str, ElemType),
     /// A power: of a small whole exponent a product, else the library's.
     Pow(ElemType),
-    /// The bits of floats, and back.
-    Bits(ElemType),
+    /// The bits of a float.
+    ToBits(ElemType),
+    /// The float that has these bits.
+    FromBits(ElemType),
     /// Numbers that functions of mathematics look up.
     Table(Table),
     /// What a function of mathematics does for arguments that are rare.
@@ -140,7 +142,8 @@ impl Helper {
             Helper::Alloc | Helper::Scratch => return "certen_alloc".into(),
             Helper::Fence => return "certen_fence".into(),
             Helper::Library(function, elem) => return format!("certen_{}", library::name(function, elem)),
-            Helper::Bits(elem) => ("bits", elem),
+            Helper::ToBits(elem) => ("bits", elem),
+            Helper::FromBits(elem) => ("of_bits", elem),
             Helper::Table(table) => return recipe::table_name(table),
             Helper::Function(function, elem) => (function.name(), elem),
             Helper::Rare(function, elem) => return format!("{}_rare", Helper::Function(function, elem).name()),
@@ -223,7 +226,8 @@ impl Helper {
             Helper::Fence => FENCE.into(),
             Helper::Library(function, elem) => library::declaration(function, elem),
             Helper::Pow(elem) => library::power(elem),
-            Helper::Bits(elem) => recipe::conversions(elem),
+            Helper::ToBits(elem) => recipe::conversion(elem, true),
+            Helper::FromBits(elem) => recipe::conversion(elem, false),
             Helper::Table(table) => recipe::table(table),
             Helper::Function(function, elem) => recipe::text(function, elem),
             Helper::Rare(function, elem) => recipe::rare_text(function, elem),

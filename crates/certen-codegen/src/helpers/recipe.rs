@@ -112,7 +112,14 @@ impl<'a> Printer<'a> {
             }
         }
         match self.spelling {
-            Spelling::Number => needs.push(Helper::Bits(working)),
+            Spelling::Number => {
+                if has(|step| matches!(step, Step::One(One::ToBits, _))) {
+                    needs.push(Helper::ToBits(working));
+                }
+                if has(|step| matches!(step, Step::One(One::FromBits, _))) {
+                    needs.push(Helper::FromBits(working));
+                }
+            }
             Spelling::Lanes(shape) => {
                 let mut vector = |lane: Lane| needs.push(Helper::Vector(lane.vector(shape)));
                 vector(Lane::Value(working));
@@ -265,8 +272,8 @@ impl<'a> Printer<'a> {
                     let single = self.converted(format!("v{a}"), working, Precision::Single);
                     self.converted(single, Precision::Single, working)
                 }
-                (One::ToBits, None) => format!("certen_bits_{}(v{a})", elem(working)),
-                (One::FromBits, None) => format!("certen_of_bits_{}(v{a})", elem(working)),
+                (One::ToBits, None) => format!("{}(v{a})", Helper::ToBits(elem(working)).name()),
+                (One::FromBits, None) => format!("{}(v{a})", Helper::FromBits(elem(working)).name()),
                 (One::ToBits, Some(_)) => format!("(bits)v{a}"),
                 (One::FromBits, Some(_)) => format!("({w})v{a}"),
                 (One::Up(places), _) => format!("v{a} << {places}"),
@@ -310,14 +317,16 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// The conversion between a float and its bits.
-pub(super) fn conversions(of: ElemType) -> String {
-    let (c, bits) = (c_type(of), bits(precision(of)));
+/// The bits of a float, or the float that has them.
+pub(super) fn conversion(of: ElemType, to_bits: bool) -> String {
+    let (float, bits) = (c_type(of), bits(precision(of)));
+    let (name, from, to) = match to_bits {
+        true => (Helper::ToBits(of).name(), float, bits),
+        false => (Helper::FromBits(of).name(), bits, float),
+    };
     format!(
-        "typedef union {{\n    {c} value;\n    {bits} bits;\n}} certen_bits_of_{of};\n\n\
-         /* The bits of a float, and the float that has them. */\n\
-         static inline {bits} certen_bits_{of}({c} a) {{\n    return ((certen_bits_of_{of}){{.value = a}}).bits;\n}}\n\
-         static inline {c} certen_of_bits_{of}({bits} a) {{\n    return ((certen_bits_of_{of}){{.bits = a}}).value;\n}}\n"
+        "/* The bits of a, as {to} */\nstatic inline {to} {name}({from} a) {{\n    \
+         const union {{\n        {from} from;\n        {to} to;\n    }} same = {{.from = a}};\n    return same.to;\n}}\n"
     )
 }
 

@@ -305,6 +305,11 @@ impl VectorCall {
         format!("defined({feature}) && !defined(__clang__) && {} == {bytes}", self.vector().size())
     }
 
+    /// The same for builtins that Clang has too.
+    fn instruction(self, bytes: i64, feature: &str) -> String {
+        format!("defined({feature}) && {} == {bytes}", self.vector().size())
+    }
+
     /// Vectors of NEON.
     fn is_neon(self) -> String {
         format!("defined(__aarch64__) && {} == 16", self.vector().size())
@@ -435,7 +440,7 @@ impl VectorCall {
         )
     }
 
-    /// GCC has it as one instruction only by name.
+    /// Compilers have it as one instruction only by name.
     fn fma(self) -> String {
         let (name, t, f32) = (self.name(), self.vector().register(), self.lane == Lane::Value(ElemType::F32));
         let (letters, mask, function) =
@@ -449,9 +454,9 @@ impl VectorCall {
              #else\n    {t} result = c;\n    \
              for (int at = 0; at < {}; at++) result[at] = {function}(a[at], b[at], c[at]);\n    \
              return result;\n#endif\n}}\n",
-            self.branch(64, "__AVX512F__"),
-            self.branch(32, "__FMA__"),
-            self.branch(16, "__FMA__"),
+            self.instruction(64, "__AVX512F__"),
+            self.instruction(32, "__FMA__"),
+            self.instruction(16, "__FMA__"),
             self.is_neon(),
             self.lane.scalar().0,
             self.shape.lanes(),
