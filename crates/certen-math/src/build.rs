@@ -87,6 +87,14 @@ impl Builder {
         terms.first().copied().unwrap_or_else(|| self.float(0.0))
     }
 
+    /// The same but for the first coefficient, which is added last and so rounds alone.
+    pub(crate) fn estrin_last<'b>(&'b self, x: V<'b>, c: &[f64]) -> V<'b> {
+        match c {
+            [first, rest @ ..] => x.fma(self.estrin(x, rest), self.float(*first)),
+            [] => self.float(0.0),
+        }
+    }
+
     /// The element of a table that bits number, after the last one the first again.
     pub(crate) fn look<'b>(&'b self, table: Table, at: V<'b>) -> V<'b> {
         let at = at & self.bits(table.elements().len() as u64 - 1);

@@ -4,7 +4,7 @@
 //! `p = -log(1 - erf)` (`coefficients.rs`). The second is at most 0.16, so the exponential's errors count little. Below 1
 //! unit in the last place.
 //!
-//! `erfc(x)` is `1 - erf(x)` up to 0.47, and `exp(-x^2) g / (1 + 2 x)` beyond, with a polynomial in `(x - 4) / (x + 4)` for `g`,
+//! `erfc(x)` is `1 - erf(x)` up to 0.47, and `exp(-x^2) g / (1 + 2 x)` beyond, with a polynomial in `(x - 2) / (x + 2)` for `g`,
 //! which is nearly constant; the square, the denominator, the quotient and the exponential are sums of two numbers. Below 2
 //! units. Its results of single precision are computed in double precision and rounded.
 //!
@@ -29,15 +29,15 @@ pub(crate) fn erf(precision: Precision) -> Recipe {
     let small = size.fma(b.estrin(size * size, near), size);
     let most = b.float(most);
     let t = most.less(size).select(most, size) - 1.0;
-    let large = 1.0 - plain(b, -b.estrin(t, far));
+    let large = 1.0 - plain(b, -b.estrin_last(t, far));
     let value = size.less(b.float(1.0)).select(small, large);
     b.recipe(value.signed(x.sign()), None)
 }
 
 /// `exp(x^2) erfc(x)` as a sum of two numbers, for an `x` from 0.45 on.
 fn slow<'b>(b: &'b Builder, x: V<'b>) -> (V<'b>, V<'b>) {
-    let u = (x - 4.0) / (x + 4.0);
-    let g: V<'b> = if b.precision() == Precision::Double { b.estrin(u, &ERFC) } else { b.estrin(u, &ERFC_12) };
+    let u = (x - 2.0) / (x + 2.0);
+    let g: V<'b> = if b.precision() == Precision::Double { b.estrin_last(u, &ERFC) } else { b.estrin(u, &ERFC_12) };
     let (below, error) = exact_sum(x + x, b.float(1.0));
     let q = g / below;
     (q, (-q).fma(error, (-q).fma(below, g)) / below)

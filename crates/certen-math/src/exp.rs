@@ -3,17 +3,18 @@
 //! `x = k ln 2 + r` with a whole `k` and `|r| <= ln(2) / 2` (Cody and Waite): `ln 2` is two numbers, and fused
 //! multiplications make the first difference exact. `exp(r)` is `1 + (r + r^2 p(r))` with a polynomial for `p`
 //! (`coefficients.rs`), and `2^k` is added to the exponent. The sum rounds once, what is added to 1 is wrong by less than
-//! a quarter of its unit: below 0.9 units in the last place in double precision, below 1 in single.
+//! half of its unit: below 1 unit in the last place. Where the unit in single precision, or another function, leaves less room, `1
+//! + r` is a sum of two numbers.
 //!
 //! `exp2` has `x - k` without an error, and multiplies it by `ln 2` in two parts. `expm1` is `2^k (exp(r) - 1) + (2^k - 1)`: the
-//! large part `2^k r + (2^k - 1)` is rounded once, and the polynomial's small one added, so nothing cancels. `sigmoid` is
+//! large part `2^k r + (2^k - 1)` is a sum of two numbers, to which the polynomial's small one is added, so nothing cancels. `sigmoid` is
 //! `1 / (1 + exp(-x))`, with both sides multiplied by `exp(x)` for negative arguments: below 2 units.
 //!
 //! Rare: where the result overflows or has not all bits `2^k` is multiplied in two halves, the first of which is exact.
 
 use crate::build::{Builder, V};
 use crate::coefficients::{EXP, EXP_7, EXP_SINGLE, LN_2, LN_2_SINGLE, LOG2_E};
-use crate::pieces::exact_product;
+use crate::pieces::{exact_product, fast_sum, quotient};
 use crate::recipe::{Precision, Recipe};
 
 /// An argument without its multiple of `ln 2`.
@@ -64,9 +65,17 @@ fn fraction<'b>(b: &'b Builder, x: V<'b>) -> (V<'b>, Reduced<'b>) {
     ((r * r).fma(polynomial(b, r), r) + 1.0, reduced)
 }
 
+/// As [`fraction`], with the first sum as two numbers: below 0.8 units.
+fn exact_fraction<'b>(b: &'b Builder, x: V<'b>) -> (V<'b>, Reduced<'b>) {
+    let reduced = reduced(b, x);
+    let r = reduced.r;
+    let (sum, error) = fast_sum(b.float(1.0), r);
+    (sum + (r * r).fma(polynomial(b, r), error), reduced)
+}
+
 /// `exp(x)` where all of its bits are there; NaN of NaN.
 pub(crate) fn plain<'b>(b: &'b Builder, x: V<'b>) -> V<'b> {
-    let (p, reduced) = fraction(b, x);
+    let (p, reduced) = exact_fraction(b, x);
     p * b.power_of_two(reduced.shifted)
 }
 
@@ -87,7 +96,7 @@ pub(crate) fn between<'b>(b: &'b Builder, x: V<'b>, least: f64, most: f64) -> V<
 /// `exp(x) * 2^more` wherever that is, for arguments up to a size that gives infinity or zero.
 pub(crate) fn everywhere<'b>(b: &'b Builder, x: V<'b>, more: f64) -> V<'b> {
     let (least, most) = if b.precision() == Precision::Double { (-746.0, 712.0) } else { (-104.0, 90.0) };
-    let (p, reduced) = fraction(b, between(b, x, least, most));
+    let (p, reduced) = exact_fraction(b, between(b, x, least, most));
     scaled(b, p, reduced.k + more)
 }
 
@@ -99,7 +108,8 @@ pub(crate) fn plainly(precision: Precision) -> f64 {
 pub(crate) fn exp(precision: Precision) -> Recipe {
     let b = &Builder::new(precision, precision);
     let x = b.argument(0);
-    let (p, reduced) = fraction(b, x);
+    let is_single = precision == Precision::Single;
+    let (p, reduced) = if is_single { exact_fraction(b, x) } else { fraction(b, x) };
     let rare = Builder::new(precision, precision);
     let rare = rare.recipe(everywhere(&rare, rare.argument(0), 0.0), None);
     let when = !x.abs().less(b.float(plainly(precision)));
@@ -137,7 +147,8 @@ pub(crate) fn less_one<'b>(b: &'b Builder, x: V<'b>) -> V<'b> {
     let low = k.fma(b.float(-part), first - r);
     let small = (r * r).fma(polynomial(b, r), low);
     let scale = b.power_of_two(shifted);
-    scale.fma(small, scale.fma(r, scale - 1.0))
+    let (sum, error) = fast_sum(scale - 1.0, scale * r);
+    sum + scale.fma(small, error)
 }
 
 pub(crate) fn expm1(precision: Precision) -> Recipe {
@@ -156,7 +167,8 @@ pub(crate) fn expm1(precision: Precision) -> Recipe {
 
 pub(crate) fn sigmoid(precision: Precision) -> Recipe {
     fn value<'b>(b: &'b Builder, x: V<'b>, exp: V<'b>) -> V<'b> {
-        x.less(b.float(0.0)).select(exp, b.float(1.0)) / (exp + 1.0)
+        let (below, error) = fast_sum(b.float(1.0), exp);
+        quotient(x.less(b.float(0.0)).select(exp, b.float(1.0)), None, below, error)
     }
     let b = &Builder::new(precision, Precision::Double);
     let x = b.argument(0);

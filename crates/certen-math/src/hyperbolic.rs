@@ -15,7 +15,7 @@ use crate::build::{Builder, V};
 use crate::coefficients::TANH_SINGLE;
 use crate::exp::{between, everywhere, less_one, plain, plainly};
 use crate::log;
-use crate::pieces::{exact_product, exact_sum};
+use crate::pieces::{exact_product, exact_sum, quotient};
 use crate::recipe::{Precision, Recipe};
 
 const DOUBLE: Precision = Precision::Double;
@@ -31,7 +31,8 @@ pub(crate) fn tanh(precision: Precision) -> Recipe {
     let size = most.less(x.abs()).select(most, x.abs());
     if precision == DOUBLE {
         let t = less_one(b, size + size);
-        return b.recipe((t / (t + 2.0)).signed(x.sign()), None);
+        let (below, error) = exact_sum(b.float(2.0), t);
+        return b.recipe(quotient(t, None, below, error).signed(x.sign()), None);
     }
     let z = size * size;
     let small = (size * z).fma(b.estrin(z, &TANH_SINGLE), size);

@@ -68,6 +68,15 @@ pub(crate) fn exact_product<'b>(a: V<'b>, b: V<'b>) -> (V<'b>, V<'b>) {
     (product, a.fma(b, -product))
 }
 
+/// The quotient of a number, and of what is added to it, and a sum of two numbers of usual size: nearly as exact as one rounding.
+pub(crate) fn quotient<'b>(above: V<'b>, above_low: Option<V<'b>>, below: V<'b>, below_low: V<'b>) -> V<'b> {
+    let inverse = 1.0 / below;
+    let q = above * inverse;
+    let rest = (-q).fma(below, above);
+    let rest = above_low.map_or(rest, |low| rest + low);
+    (-q).fma(below_low, rest).fma(inverse, q)
+}
+
 impl Builder {
     /// The layout of what it computes in.
     pub(crate) fn layout(&self) -> &'static Layout {

@@ -4,7 +4,7 @@
 //! multiplications (Cody and Waite): the first difference is exact, and what the others round away is kept as a second
 //! number. `sin(r)` and `cos(r)` are polynomials in `r^2` (`coefficients.rs`), to which the second number adds its first
 //! order. Which of them it is, and the sign, are the last two bits of `n`. Below 1 unit in the last place; the tangent is
-//! their quotient, below 2. Tangents of single precision are computed in double precision and rounded.
+//! their quotient, with what their last sums round away. Tangents of single precision are computed in double precision and rounded.
 //!
 //! Rare: larger arguments are multiplied by `2/pi` in double precision (Payne and Hanek), of which multiples of 4 are left
 //! out beforehand: a table has four parts of `2/pi` times a power of two for each power. The products are exact sums of two
@@ -13,7 +13,7 @@
 
 use crate::build::{Builder, V};
 use crate::coefficients::{COS, COS_4, COS_SINGLE, HALF_PI, HALF_PI_SINGLE, SIN, SIN_4, SIN_SINGLE};
-use crate::pieces::{exact_product, exact_sum, fast_sum};
+use crate::pieces::{exact_product, exact_sum, fast_sum, quotient as divided};
 use crate::recipe::{Precision, Recipe, Table};
 
 /// The largest argument that is reduced by subtraction: there the nearest multiple is found well enough.
@@ -80,12 +80,13 @@ fn far<'b>(b: &'b Builder, x: V<'b>) -> Turned<'b> {
     Turned { n: shifted.bits(), r, low }
 }
 
-/// The sine and the cosine of what is left.
-fn both<'b>(b: &'b Builder, Turned { r, low, .. }: &Turned<'b>) -> (V<'b>, V<'b>) {
+/// The sine and the cosine of what is left, as sums of two numbers.
+fn both<'b>(b: &'b Builder, Turned { r, low, .. }: &Turned<'b>) -> [(V<'b>, V<'b>); 2] {
     let (r, low, z) = (*r, *low, *r * *r);
     if b.precision() != b.working() {
         let cos = (z * z).fma(b.estrin(z, &COS_4), z.fma(b.float(-0.5), b.float(1.0)));
-        return ((z * r).fma(b.estrin(z, &SIN_4), r), cos);
+        let zero = b.float(0.0);
+        return [((z * r).fma(b.estrin(z, &SIN_4), r), zero), (cos, zero)];
     }
     let (sin, cos): (V<'b>, V<'b>) = match b.working() {
         Precision::Double => (b.estrin(z, &SIN), b.estrin(z, &COS)),
@@ -94,7 +95,7 @@ fn both<'b>(b: &'b Builder, Turned { r, low, .. }: &Turned<'b>) -> (V<'b>, V<'b>
     let half = z * 0.5;
     let most = 1.0 - half;
     let rest = ((1.0 - most) - half) + (z * z).fma(cos, -(r * low));
-    (r + (z * r).fma(sin, low), most + rest)
+    [fast_sum(r, (z * r).fma(sin, low)), fast_sum(most, rest)]
 }
 
 /// Only the cosine has no sign of its argument.
@@ -104,7 +105,7 @@ fn sign<'b>(b: &'b Builder, x: V<'b>, quarters: u64) -> V<'b> {
 
 /// The sine of the whole, from its sign and what it leaves; the cosine if it is a quarter turn further.
 fn turned_by<'b>(b: &'b Builder, x: V<'b>, turned: &Turned<'b>, quarters: u64) -> V<'b> {
-    let (sin, cos) = both(b, turned);
+    let [(sin, _), (cos, _)] = both(b, turned);
     let n = turned.n + b.bits(quarters);
     let value = (n & b.bits(1)).same(b.bits(0)).select(sin, cos);
     // The second bit of the multiple is the sign.
@@ -112,10 +113,14 @@ fn turned_by<'b>(b: &'b Builder, x: V<'b>, turned: &Turned<'b>, quarters: u64) -
 }
 
 fn quotient<'b>(b: &'b Builder, x: V<'b>, turned: &Turned<'b>) -> V<'b> {
-    let (sin, cos) = both(b, turned);
+    let [(sin, sin_low), (cos, cos_low)] = both(b, turned);
     let is_even = (turned.n & b.bits(1)).same(b.bits(0));
-    let value = is_even.select(sin, -cos) / is_even.select(cos, sin);
-    value.signed(x.sign())
+    let (above, below) = (is_even.select(sin, -cos), is_even.select(cos, sin));
+    if b.precision() != b.working() {
+        return (above / below).signed(x.sign());
+    }
+    let (above_low, below_low) = (is_even.select(sin_low, -cos_low), is_even.select(cos_low, sin_low));
+    divided(above, Some(above_low), below, below_low).signed(x.sign())
 }
 
 /// A function of what is left of its argument.

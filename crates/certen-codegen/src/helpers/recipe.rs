@@ -12,6 +12,9 @@ use super::vectors::{Lane, LaneShape, VectorCall, VectorOp};
 use super::{Helper, c_type};
 use crate::text::filled;
 
+/// More steps are not made in lanes if they are rare: the exponential of what is hidden by a mask has fewer.
+const MAX_RARE_IN_LANES: usize = 48;
+
 /// The precision of an element type.
 pub(crate) fn precision(elem: ElemType) -> Precision {
     if elem == ElemType::F32 { Precision::Single } else { Precision::Double }
@@ -68,10 +71,14 @@ impl<'a> Printer<'a> {
         elem(self.recipe.precision)
     }
 
-    /// Whether what is rare is computed lane by lane: as it is for numbers always, or because lanes are too narrow for it.
+    /// Whether what is rare is computed lane by lane: as it is for numbers always, or because lanes are too narrow for it, or
+    /// it is long, so that C compilers would take time for it.
     fn one_by_one(&self) -> bool {
+        let is_short = |recipe: &Recipe| {
+            recipe.working == self.recipe.working && recipe.rare.is_none() && recipe.steps.len() <= MAX_RARE_IN_LANES
+        };
         let rare = self.recipe.rare.as_ref();
-        matches!(self.spelling, Spelling::Number) || rare.is_some_and(|rare| rare.recipe.working != self.recipe.working)
+        matches!(self.spelling, Spelling::Number) || rare.is_some_and(|rare| !is_short(&rare.recipe))
     }
 
     /// The type of arguments and results, and the type of floats in which it computes.
