@@ -156,6 +156,204 @@ def tanh(x: Operand) -> Expression:
     return function_of_floats("tanh", x)
 
 
+def exp2(x: Operand) -> Expression:
+    """2 to the power of x.
+
+    >>> import certen
+    >>> i, x = certen.index("i"), certen.tensor("x", "f64", "n")
+    >>> certen.exp2(x[i])
+    exp2(x[i])
+    """
+    return function_of_floats("exp2", x)
+
+
+def expm1(x: Operand) -> Expression:
+    """`exp(x) - 1`, exact for small numbers too.
+
+    >>> import certen
+    >>> i, x = certen.index("i"), certen.tensor("x", "f64", "n")
+    >>> certen.expm1(x[i])
+    expm1(x[i])
+    """
+    return function_of_floats("expm1", x)
+
+
+def log2(x: Operand) -> Expression:
+    """The logarithm to the base 2.
+
+    >>> import certen
+    >>> i, x = certen.index("i"), certen.tensor("x", "f64", "n")
+    >>> certen.log2(x[i])
+    log2(x[i])
+    """
+    return function_of_floats("log2", x)
+
+
+def log10(x: Operand) -> Expression:
+    """The logarithm to the base 10.
+
+    >>> import certen
+    >>> i, x = certen.index("i"), certen.tensor("x", "f64", "n")
+    >>> certen.log10(x[i])
+    log10(x[i])
+    """
+    return function_of_floats("log10", x)
+
+
+def log1p(x: Operand) -> Expression:
+    """`log(1 + x)`, exact for small numbers too.
+
+    >>> import certen
+    >>> i, x = certen.index("i"), certen.tensor("x", "f64", "n")
+    >>> certen.log1p(x[i])
+    log1p(x[i])
+    """
+    return function_of_floats("log1p", x)
+
+
+def tan(x: Operand) -> Expression:
+    """The tangent.
+
+    >>> import certen
+    >>> i, x = certen.index("i"), certen.tensor("x", "f64", "n")
+    >>> certen.tan(x[i])
+    tan(x[i])
+    """
+    return function_of_floats("tan", x)
+
+
+def asin(x: Operand) -> Expression:
+    """The arc sine.
+
+    >>> import certen
+    >>> i, x = certen.index("i"), certen.tensor("x", "f64", "n")
+    >>> certen.asin(x[i])
+    asin(x[i])
+    """
+    return function_of_floats("asin", x)
+
+
+def acos(x: Operand) -> Expression:
+    """The arc cosine.
+
+    >>> import certen
+    >>> i, x = certen.index("i"), certen.tensor("x", "f64", "n")
+    >>> certen.acos(x[i])
+    acos(x[i])
+    """
+    return function_of_floats("acos", x)
+
+
+def atan(x: Operand) -> Expression:
+    """The arc tangent.
+
+    >>> import certen
+    >>> i, x = certen.index("i"), certen.tensor("x", "f64", "n")
+    >>> certen.atan(x[i])
+    atan(x[i])
+    """
+    return function_of_floats("atan", x)
+
+
+def sinh(x: Operand) -> Expression:
+    """The hyperbolic sine.
+
+    >>> import certen
+    >>> i, x = certen.index("i"), certen.tensor("x", "f64", "n")
+    >>> certen.sinh(x[i])
+    sinh(x[i])
+    """
+    return function_of_floats("sinh", x)
+
+
+def cosh(x: Operand) -> Expression:
+    """The hyperbolic cosine.
+
+    >>> import certen
+    >>> i, x = certen.index("i"), certen.tensor("x", "f64", "n")
+    >>> certen.cosh(x[i])
+    cosh(x[i])
+    """
+    return function_of_floats("cosh", x)
+
+
+def asinh(x: Operand) -> Expression:
+    """The inverse of the hyperbolic sine.
+
+    >>> import certen
+    >>> i, x = certen.index("i"), certen.tensor("x", "f64", "n")
+    >>> certen.asinh(x[i])
+    asinh(x[i])
+    """
+    return function_of_floats("asinh", x)
+
+
+def acosh(x: Operand) -> Expression:
+    """The inverse of the hyperbolic cosine.
+
+    >>> import certen
+    >>> i, x = certen.index("i"), certen.tensor("x", "f64", "n")
+    >>> certen.acosh(x[i])
+    acosh(x[i])
+    """
+    return function_of_floats("acosh", x)
+
+
+def atanh(x: Operand) -> Expression:
+    """The inverse of the hyperbolic tangent.
+
+    >>> import certen
+    >>> i, x = certen.index("i"), certen.tensor("x", "f64", "n")
+    >>> certen.atanh(x[i])
+    atanh(x[i])
+    """
+    return function_of_floats("atanh", x)
+
+
+def erf(x: Operand) -> Expression:
+    """The error function.
+
+    >>> import certen
+    >>> i, x = certen.index("i"), certen.tensor("x", "f64", "n")
+    >>> certen.erf(x[i])
+    erf(x[i])
+    """
+    return function_of_floats("erf", x)
+
+
+def erfc(x: Operand) -> Expression:
+    """`1 - erf(x)`, exact for large numbers too.
+
+    >>> import certen
+    >>> i, x = certen.index("i"), certen.tensor("x", "f64", "n")
+    >>> certen.erfc(x[i])
+    erfc(x[i])
+    """
+    return function_of_floats("erfc", x)
+
+
+def cbrt(x: Operand) -> Expression:
+    """The cube root.
+
+    >>> import certen
+    >>> i, x = certen.index("i"), certen.tensor("x", "f64", "n")
+    >>> certen.cbrt(x[i])
+    cbrt(x[i])
+    """
+    return function_of_floats("cbrt", x)
+
+
+def sigmoid(x: Operand) -> Expression:
+    """`1 / (1 + exp(-x))`.
+
+    >>> import certen
+    >>> i, x = certen.index("i"), certen.tensor("x", "f64", "n")
+    >>> certen.sigmoid(x[i])
+    sigmoid(x[i])
+    """
+    return function_of_floats("sigmoid", x)
+
+
 def floor(x: Operand) -> Expression:
     """Rounded down, still a float; `math.floor(x)` is the same.
 
@@ -459,6 +657,21 @@ UFUNCS: dict[str, Callable[..., Expression]] = {
     "sin": sin,
     "cos": cos,
     "tanh": tanh,
+    "exp2": exp2,
+    "expm1": expm1,
+    "log2": log2,
+    "log10": log10,
+    "log1p": log1p,
+    "tan": tan,
+    "arcsin": asin,
+    "arccos": acos,
+    "arctan": atan,
+    "sinh": sinh,
+    "cosh": cosh,
+    "arcsinh": asinh,
+    "arccosh": acosh,
+    "arctanh": atanh,
+    "cbrt": cbrt,
     "floor": floor,
     "ceil": ceil,
     "rint": round,

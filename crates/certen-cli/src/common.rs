@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use certen::road::syntax::Blame;
-use certen::{Call, Choice, Cpu, ElemType, Failure, FpMode, Name, Options};
+use certen::{Call, Choice, Cpu, ElemType, Failure, FpMode, Math, Name, Options};
 use clap::{Args, ValueEnum};
 
 use crate::given;
@@ -21,6 +21,9 @@ pub struct Common {
     /// Whether sums and products of floats may be computed in another order than written
     #[arg(long, value_enum, value_name = "MODE", default_value = "relaxed")]
     pub fp: FpArg,
+    /// Who computes functions such as `exp` and `sin`
+    #[arg(long, value_enum, value_name = "WHO", default_value = "own")]
+    pub math: MathArg,
     /// Print JSON on standard output
     #[arg(long)]
     pub json: bool,
@@ -36,13 +39,26 @@ pub enum FpArg {
     Strict,
 }
 
+/// Who computes the functions of mathematics.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum MathArg {
+    /// Certen: in vectors, with the same bits everywhere
+    Own,
+    /// The C library, where it has them: one element at a time, with bits that depend on it
+    Libm,
+}
+
 impl Common {
     pub fn options(&self) -> Options {
         let fp = match self.fp {
             FpArg::Relaxed => FpMode::Relaxed,
             FpArg::Strict => FpMode::Strict,
         };
-        Options { elem: self.elem, fp, ..Options::default() }
+        let math = match self.math {
+            MathArg::Own => Math::Own,
+            MathArg::Libm => Math::Libm,
+        };
+        Options { elem: self.elem, fp, math, ..Options::default() }
     }
 }
 

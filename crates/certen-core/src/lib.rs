@@ -9,6 +9,7 @@ mod arguments;
 pub mod domain;
 mod error;
 mod eval;
+mod functions;
 mod ops;
 mod order;
 pub mod padding;

@@ -1,5 +1,7 @@
 //! Scalar operations of Core: their names, and which element types they take and give.
 
+use certen_math::Function;
+
 use crate::types::ElemType;
 
 /// A number or truth value that stands in a program. Floats are equal if their bits are.
@@ -115,6 +117,76 @@ operations! {
         Cos "cos",
         /// Hyperbolic tangent.
         Tanh "tanh",
+        /// Power of 2.
+        Exp2 "exp2",
+        /// `exp(a) - 1`.
+        Expm1 "expm1",
+        /// Logarithm to the base 2.
+        Log2 "log2",
+        /// Logarithm to the base 10.
+        Log10 "log10",
+        /// `log(1 + a)`.
+        Log1p "log1p",
+        /// Tangent.
+        Tan "tan",
+        /// Arc sine.
+        Asin "asin",
+        /// Arc cosine.
+        Acos "acos",
+        /// Arc tangent.
+        Atan "atan",
+        /// Hyperbolic sine.
+        Sinh "sinh",
+        /// Hyperbolic cosine.
+        Cosh "cosh",
+        /// Inverse of the hyperbolic sine.
+        Asinh "asinh",
+        /// Inverse of the hyperbolic cosine.
+        Acosh "acosh",
+        /// Inverse of the hyperbolic tangent.
+        Atanh "atanh",
+        /// Error function.
+        Erf "erf",
+        /// `1 - erf(a)`.
+        Erfc "erfc",
+        /// Cube root.
+        Cbrt "cbrt",
+        /// `1 / (1 + exp(-a))`.
+        Sigmoid "sigmoid",
+        /// The C library's exponential.
+        LibmExp "libm_exp",
+        /// The C library's natural logarithm.
+        LibmLog "libm_log",
+        /// The C library's sine.
+        LibmSin "libm_sin",
+        /// The C library's cosine.
+        LibmCos "libm_cos",
+        /// The C library's hyperbolic tangent.
+        LibmTanh "libm_tanh",
+        /// The C library's `exp2`.
+        LibmExp2 "libm_exp2",
+        /// The C library's `expm1`.
+        LibmExpm1 "libm_expm1",
+        /// The C library's `log2`.
+        LibmLog2 "libm_log2",
+        /// The C library's `log10`.
+        LibmLog10 "libm_log10",
+        /// The C library's `log1p`.
+        LibmLog1p "libm_log1p",
+        /// The C library's `tan`.
+        LibmTan "libm_tan",
+        /// The C library's `asin`.
+        LibmAsin "libm_asin",
+        /// The C library's `acos`.
+        LibmAcos "libm_acos",
+        /// The C library's `atan`.
+        LibmAtan "libm_atan",
+        /// The C library's `sinh`.
+        LibmSinh "libm_sinh",
+        /// The C library's `cosh`.
+        LibmCosh "libm_cosh",
+        /// The C library's `cbrt`.
+        LibmCbrt "libm_cbrt",
     }
 }
 
@@ -141,6 +213,16 @@ operations! {
         Max "max",
         /// `a` to the power `b`, on floats.
         Pow "pow",
+        /// The angle of a point whose second coordinate is `a`.
+        Atan2 "atan2",
+        /// `sqrt(a^2 + b^2)`
+        Hypot "hypot",
+        /// The C library's power, unless `b` is small and whole.
+        LibmPow "libm_pow",
+        /// The C library's `atan2`.
+        LibmAtan2 "libm_atan2",
+        /// The C library's `hypot`.
+        LibmHypot "libm_hypot",
         /// Logical and.
         And "&&",
         /// Logical or.
@@ -174,6 +256,41 @@ operations! {
     }
 }
 
+/// Which operations are functions of mathematics, by our recipes and by the C library.
+macro_rules! mathematics {
+    ($kind:ident: $($own:ident)*; $($with:ident $libm:ident)*) => {
+        impl $kind {
+            /// The function of mathematics that it is, whoever computes it.
+            pub fn function(self) -> Option<Function> {
+                match self {
+                    $($kind::$own => Some(Function::$own),)*
+                    $($kind::$with | $kind::$libm => Some(Function::$with),)*
+                    _ => None,
+                }
+            }
+
+            /// Whether the C library computes it, so that its bits depend on that.
+            pub fn is_libm(self) -> bool {
+                matches!(self, $($kind::$libm)|*)
+            }
+
+            /// The same, computed by the C library if it can.
+            pub fn by_libm(self) -> $kind {
+                match self {
+                    $($kind::$with => $kind::$libm,)*
+                    other => other,
+                }
+            }
+        }
+    };
+}
+
+mathematics!(Unary: Asinh Acosh Atanh Erf Erfc Sigmoid;
+    Exp LibmExp Exp2 LibmExp2 Expm1 LibmExpm1 Log LibmLog Log2 LibmLog2 Log10 LibmLog10 Log1p LibmLog1p
+    Sin LibmSin Cos LibmCos Tan LibmTan Asin LibmAsin Acos LibmAcos Atan LibmAtan
+    Sinh LibmSinh Cosh LibmCosh Tanh LibmTanh Cbrt LibmCbrt);
+mathematics!(Binary: ; Pow LibmPow Atan2 LibmAtan2 Hypot LibmHypot);
+
 impl Unary {
     /// The element type of the result, if the operation takes this type.
     pub fn result(self, elem: ElemType) -> Option<ElemType> {
@@ -193,10 +310,11 @@ impl Binary {
             Binary::Add | Binary::Sub | Binary::Mul | Binary::Min | Binary::Max => {
                 elem.has_arithmetic().then_some(elem)
             }
-            Binary::Div | Binary::ControlledDiv | Binary::Pow => elem.is_float().then_some(elem),
+            Binary::Div | Binary::ControlledDiv => elem.is_float().then_some(elem),
+            _ if self.function().is_some() => elem.is_float().then_some(elem),
             Binary::FloorDiv | Binary::Mod => elem.is_int().then_some(elem),
             Binary::And | Binary::Or => (elem == ElemType::Bool).then_some(elem),
-            Binary::Lt | Binary::Le | Binary::Eq | Binary::Ne => Some(ElemType::Bool),
+            _ => Some(ElemType::Bool),
         }
     }
 }

@@ -7,12 +7,11 @@
 //! difference when an exponent becomes known; and a large base need not be written sixteen times, nor one that is a power of a
 //! power.
 
+pub use certen_math::MAX_MULTIPLIED;
+
 use crate::ops::{Binary, Literal, Unary};
 use crate::term::{Term, TermId, Terms};
 use crate::types::TypeError;
-
-/// The largest magnitude of an exponent for which a power of floats is a product.
-pub const MAX_MULTIPLIED: i64 = 16;
 
 /// A base with more terms is not repeated.
 const MAX_REPEATED: usize = 64;
@@ -39,7 +38,7 @@ pub fn by_squaring<T: Clone, E>(x: &T, k: u64, mut multiply: impl FnMut(&T, &T) 
 impl Terms {
     /// The product that a power is, if its exponent is a small literal and its base not large.
     pub(crate) fn small_power(&mut self, term: &Term) -> Result<Option<TermId>, TypeError> {
-        let Term::Binary(Binary::Pow, base, exponent) = *term else { return Ok(None) };
+        let Term::Binary(Binary::Pow | Binary::LibmPow, base, exponent) = *term else { return Ok(None) };
         let Some(k) = self.number(exponent).and_then(multiplied) else { return Ok(None) };
         if k != 0 && self.is_large(base) {
             return Ok(None);

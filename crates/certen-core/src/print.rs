@@ -79,7 +79,9 @@ impl Level {
             Binary::Lt | Binary::Le | Binary::Eq | Binary::Ne => Some(Level::Compare),
             Binary::Add | Binary::Sub => Some(Level::Sum),
             Binary::Mul | Binary::Div => Some(Level::Product),
-            Binary::ControlledDiv | Binary::FloorDiv | Binary::Mod | Binary::Min | Binary::Max | Binary::Pow => None,
+            Binary::ControlledDiv | Binary::FloorDiv | Binary::Mod | Binary::Min | Binary::Max => None,
+            Binary::Pow | Binary::Atan2 | Binary::Hypot => None,
+            Binary::LibmPow | Binary::LibmAtan2 | Binary::LibmHypot => None,
         }
     }
 

@@ -25,7 +25,7 @@ pub(crate) enum Met<'a> {
 pub(crate) fn walk<'a>(expr: &'a Expr, meet: &mut dyn FnMut(Met<'a>)) {
     meet(Met::Expr(expr));
     match &expr.kind {
-        Kind::Var(_) | Kind::Literal(_) => {}
+        Kind::Var(_) | Kind::Literal(_) | Kind::Epsilon => {}
         Kind::Index(ix) => meet(Met::Ix(ix)),
         Kind::Stack(parts) => parts.iter().for_each(|part| walk(part, meet)),
         Kind::Select(a, indices) => {
@@ -155,7 +155,7 @@ fn each_of_iterate(iterate: &mut Iterate, change: &mut dyn FnMut(&mut Expr)) {
 
 fn each(expr: &mut Expr, change: &mut dyn FnMut(&mut Expr)) {
     match &mut expr.kind {
-        Kind::Var(_) | Kind::Literal(_) | Kind::Index(_) => {}
+        Kind::Var(_) | Kind::Literal(_) | Kind::Epsilon | Kind::Index(_) => {}
         Kind::Stack(parts) => parts.iter_mut().for_each(|part| each(part, change)),
         Kind::Comprehension(partitions) => partitions.iter_mut().for_each(|p| each(&mut p.body, change)),
         Kind::With(with) => {

@@ -128,6 +128,8 @@ pub enum Kind {
     Var(Name),
     /// A scalar.
     Literal(Literal),
+    /// The distance from 1 to the next number of the element type, a float.
+    Epsilon,
     /// An index used as data.
     Index(Ix),
     /// `[e, e]`: parts of one shape, stacked along a new first dimension; there is at least one.
@@ -279,4 +281,12 @@ pub enum FoldOp {
         /// Whether the function is declared associative, with the neutral element as its identity.
         associative: bool,
     },
+}
+
+/// The distance from 1 to the next number of an element type.
+pub(crate) fn epsilon(elem: certen_core::ElemType) -> Literal {
+    match elem {
+        certen_core::ElemType::F32 => Literal::Float(f64::from(f32::EPSILON)),
+        _ => Literal::Float(f64::EPSILON),
+    }
 }

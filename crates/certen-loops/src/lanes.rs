@@ -12,8 +12,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use certen_core::{Binary, ElemType, Range, ReduceOp, TensorType, Term, TermId, Terms, Unary};
+use certen_core::{Binary, ElemType, Range, ReduceOp, TensorType, Term, TermId, Terms};
 use certen_index::Ix;
+use certen_math::{Function, Precision};
 use certen_syntax::Name;
 
 use crate::ir::{MAX_NESTING, Mode, Stmt, Target};
@@ -266,8 +267,9 @@ impl<'t, 'a, F: Fn(Name) -> Option<&'a TensorType>> Scan<'t, F> {
     fn operation(&mut self, term: &Term) -> Option<()> {
         let elem = |id: &TermId| self.terms.ty(*id).elem;
         let has_vectors = match term {
-            Term::Unary(Unary::Exp | Unary::Log | Unary::Sin | Unary::Cos | Unary::Tanh, _) => false,
-            Term::Binary(Binary::Pow | Binary::FloorDiv | Binary::Mod, ..) => false,
+            Term::Unary(op, a) if op.function().is_some() => self.function(op.function(), op.is_libm(), elem(a))?,
+            Term::Binary(op, a, _) if op.function().is_some() => self.function(op.function(), op.is_libm(), elem(a))?,
+            Term::Binary(Binary::FloorDiv | Binary::Mod, ..) => false,
             Term::Cast(to, from) => {
                 // Converted by way of f64, as one by one.
                 if elem(from).is_float() && !to.is_float() && *to != ElemType::Bool {
@@ -279,5 +281,14 @@ impl<'t, 'a, F: Fn(Name) -> Option<&'a TensorType>> Scan<'t, F> {
             _ => false,
         };
         has_vectors.then_some(())
+    }
+
+    /// Whether vectors have a function of mathematics: if it is a recipe. It may compute in double precision.
+    fn function(&mut self, function: Option<Function>, is_libm: bool, elem: ElemType) -> Option<bool> {
+        let precision = if elem == ElemType::F32 { Precision::Single } else { Precision::Double };
+        if function?.recipe(precision).working == Precision::Double {
+            self.widen(ElemType::F64);
+        }
+        Some(!is_libm)
     }
 }

@@ -410,10 +410,13 @@ fn unary(op: Unary, a: InPadding) -> Option<InPadding> {
     let whole = InPadding { zero: a.zero, finite: a.finite };
     Some(match op {
         Unary::Neg | Unary::Abs | Unary::Floor | Unary::Ceil | Unary::Round => whole,
-        Unary::Sin | Unary::Tanh => InPadding { zero: a.zero, finite: false },
         Unary::Sqrt if a.zero => whole,
-        Unary::Not | Unary::Exp | Unary::Cos => InPadding::default(),
-        Unary::Sqrt | Unary::Log => return None,
+        Unary::Not => InPadding::default(),
+        Unary::Sqrt => return None,
+        function => {
+            let function = function.function().filter(|function| function.is_total())?;
+            InPadding { zero: a.zero && function.double(&[0.0]) == 0.0, finite: false }
+        }
     })
 }
 
@@ -429,8 +432,9 @@ fn binary(op: Binary, elem: ElemType, a: InPadding, b: InPadding) -> Option<InPa
         // Zero divided by anything is zero here, and by zero too.
         Binary::FloorDiv | Binary::Mod => a.zero,
         Binary::ControlledDiv if a.zero => true,
-        Binary::Div | Binary::ControlledDiv | Binary::Pow => return None,
-        Binary::Lt | Binary::Le | Binary::Eq | Binary::Ne => false,
+        Binary::Div | Binary::ControlledDiv => return None,
+        _ if op.function().is_some() => return None,
+        _ => false,
     };
     let finite = matches!(op, Binary::Min | Binary::Max) && a.finite && b.finite;
     Some(InPadding { zero, finite })

@@ -13,7 +13,7 @@
 
 use std::convert::Infallible;
 
-use certen_core::{Range, Term, TermId, Unary};
+use certen_core::{Range, Term, TermId};
 use certen_index::{Cond, Facts, Ix, IxError};
 use certen_syntax::Name;
 
@@ -182,7 +182,8 @@ fn extent(range: &Range) -> Ix {
 /// The operations of a value; a function of the mathematical library counts as many.
 fn operations(program: &LoopProgram, root: TermId) -> u64 {
     let each = program.terms.parts_first(root).into_iter().map(|id| match program.terms.get(id) {
-        Term::Unary(Unary::Exp | Unary::Log | Unary::Sin | Unary::Cos | Unary::Tanh, _) => 20,
+        Term::Unary(op, _) if op.function().is_some() => 20,
+        Term::Binary(op, ..) if op.function().is_some() => 20,
         Term::Fma(..) => 2,
         Term::Ref(..) => 0,
         _ => 1,

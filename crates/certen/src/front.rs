@@ -17,7 +17,7 @@ use certen_syntax::{Diagnostic, Diagnostics, FileId, Name, Sources};
 use crate::begin::Begin;
 use crate::failure::Failure;
 use crate::interface::kernel_name;
-use crate::options::Options;
+use crate::options::{Math, Options};
 use crate::sound::{bounds, truncations};
 use crate::ten::{Expression, TenFile, TenFront, TenProgram};
 use crate::texts::{Dialect, Imports};
@@ -112,7 +112,8 @@ impl Accepted {
     ) -> Vec<Result<Accepted, Failure>> {
         let made = file.expressions(expressions, options);
         let accepted = |(made, diagnostics): (Option<TenProgram>, Diagnostics)| {
-            Accepted::or_failure(file.sources().clone(), made.map(entered), diagnostics)
+            let made = made.map(|made| with_functions(entered(made), options));
+            Accepted::or_failure(file.sources().clone(), made, diagnostics)
         };
         made.into_iter().map(accepted).collect()
     }
@@ -125,6 +126,7 @@ impl Accepted {
         mut diagnostics: Diagnostics,
         options: &Options,
     ) -> Result<Accepted, Failure> {
+        let entered = entered.map(|entered| with_functions(entered, options));
         let steps = entered.as_ref().and_then(|(core, front, _)| match &begin {
             Begin::Codegen(path) => Some(path.steps.clone()),
             Begin::Lowering | Begin::Derived(_) => {
@@ -153,6 +155,12 @@ impl Accepted {
 
 fn entered((core, front, times): TenProgram) -> Entered {
     (core, Front::Ten(Box::new(front)), times)
+}
+
+/// The same with the functions of mathematics that the options want.
+fn with_functions((core, front, times): Entered, options: &Options) -> Entered {
+    let by_libm = (options.math == Math::Libm).then(|| core.by_libm().ok()).flatten();
+    (by_libm.unwrap_or(core), front, times)
 }
 
 /// TeIL and the model language.

@@ -87,7 +87,7 @@ pub use failure::Failure;
 pub use interface::Param;
 pub use kernel::{InputType, Kernel, Prepared, ResultShape, Sizing, functions};
 pub use optimise::Optimised;
-pub use options::Options;
+pub use options::{Math, Options};
 pub use padded::PaddedRun;
 pub use pipeline::{Module, SPECIALISED};
 pub use run::{Backend, DomainChoice, Output, RunOptions, Timing, Values};

@@ -8,6 +8,16 @@ use certen_syntax::Name;
 
 use crate::choice::Choice;
 
+/// Who computes the functions of mathematics.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Math {
+    /// Certen's recipes: in vectors, with the same bits everywhere.
+    #[default]
+    Own,
+    /// The C library, where it has them: one element at a time, with bits that depend on it.
+    Libm,
+}
+
 /// What can be chosen when a program is compiled.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -15,6 +25,8 @@ pub struct Options {
     pub elem: ElemType,
     /// What may be assumed of floats.
     pub fp: FpMode,
+    /// Who computes the functions of mathematics.
+    pub math: Math,
     /// The function of a `.ten` file that is run: none for `main`, or the only one.
     pub function: Option<Name>,
     /// The ranks and element types that this function leaves open.
@@ -36,6 +48,7 @@ impl Default for Options {
         Options {
             elem: ElemType::F64,
             fp: FpMode::default(),
+            math: Math::default(),
             function: None,
             known: Known::default(),
             parallel: true,

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// The stages of the road, first to last, without `certen-`.
 const ROAD: &[&[&str]] = &[
-    &["syntax"],
+    &["syntax", "math"],
     &["index"],
     &["core"],
     &["lang", "dialects"],

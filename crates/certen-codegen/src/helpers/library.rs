@@ -43,7 +43,7 @@ pub(crate) fn name(function: &str, elem: ElemType) -> String {
 pub(crate) fn declaration(function: &str, elem: ElemType) -> String {
     let (ty, name) = (c_type(elem), name(function, elem));
     match function {
-        "pow" => format!("CERTEN_LIBRARY({ty}, {name}, ({ty} x, {ty} y), (x, y))\n"),
+        "pow" | "atan2" | "hypot" => format!("CERTEN_LIBRARY({ty}, {name}, ({ty} x, {ty} y), (x, y))\n"),
         _ => format!("CERTEN_LIBRARY({ty}, {name}, ({ty} x), (x))\n"),
     }
 }

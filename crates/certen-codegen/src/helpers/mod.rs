@@ -1,10 +1,12 @@
 //! Helper functions of generated C: what C leaves undefined or open, decided as in the Machine domain.
 
 mod library;
+mod recipe;
 mod turn;
 pub(crate) mod vectors;
 
 use certen_core::ElemType;
+use certen_math::{Function, Table};
 
 pub(crate) use library::LIBRARY;
 pub(crate) use turn::sides;
@@ -34,6 +36,16 @@ pub(crate) enum Helper {
     Library(&'static str, ElemType),
     /// A power: of a small whole exponent a product, else the library's.
     Pow(ElemType),
+    /// The bits of a float.
+    ToBits(ElemType),
+    /// The float that has these bits.
+    FromBits(ElemType),
+    /// Numbers that functions of mathematics look up.
+    Table(Table),
+    /// What a function of mathematics does for arguments that are rare.
+    Rare(Function, ElemType),
+    /// A function of mathematics, by its recipe.
+    Function(Function, ElemType),
     /// The number of lanes.
     Lanes(LaneShape),
     /// A type of vectors.
@@ -130,6 +142,11 @@ impl Helper {
             Helper::Alloc | Helper::Scratch => return "certen_alloc".into(),
             Helper::Fence => return "certen_fence".into(),
             Helper::Library(function, elem) => return format!("certen_{}", library::name(function, elem)),
+            Helper::ToBits(elem) => ("bits", elem),
+            Helper::FromBits(elem) => ("of_bits", elem),
+            Helper::Table(table) => return recipe::table_name(table),
+            Helper::Function(function, elem) => (function.name(), elem),
+            Helper::Rare(function, elem) => return format!("{}_rare", Helper::Function(function, elem).name()),
             Helper::Lanes(shape) => return shape.lanes(),
             Helper::Vector(vector) => return vector.register(),
             Helper::VectorCall(call) => return call.name(),
@@ -145,7 +162,7 @@ impl Helper {
             Helper::Mod(elem) => ("mod", elem),
             Helper::Min(elem) => ("min", elem),
             Helper::Max(elem) => ("max", elem),
-            Helper::Pow(elem) => ("pow", elem),
+            Helper::Pow(elem) => ("libm_pow", elem),
             Helper::ControlledDiv(elem) => ("controlled_div", elem),
             Helper::Hidden(elem) => ("hidden", elem),
             Helper::Less(elem) => ("lt", elem),
@@ -160,6 +177,8 @@ impl Helper {
         match self {
             Helper::Vector(vector) => vec![Helper::Lanes(vector.shape)],
             Helper::VectorCall(call) => call.needs(),
+            Helper::Function(function, elem) => recipe::needs(function, elem),
+            Helper::Rare(function, elem) => recipe::rare_needs(function, elem),
             _ => Vec::new(),
         }
     }
@@ -207,6 +226,11 @@ impl Helper {
             Helper::Fence => FENCE.into(),
             Helper::Library(function, elem) => library::declaration(function, elem),
             Helper::Pow(elem) => library::power(elem),
+            Helper::ToBits(elem) => recipe::conversion(elem, true),
+            Helper::FromBits(elem) => recipe::conversion(elem, false),
+            Helper::Table(table) => recipe::table(table),
+            Helper::Function(function, elem) => recipe::text(function, elem),
+            Helper::Rare(function, elem) => recipe::rare_text(function, elem),
             Helper::Lanes(shape) => shape.text(),
             Helper::Vector(vector) => vector.text(),
             Helper::VectorCall(call) => call.text(),

@@ -7,9 +7,10 @@
 use std::fmt::Write;
 
 use certen_core::{Binary, ElemType, Unary};
+use certen_math::Function;
 
-use super::Helper;
 use super::turn::SHUFFLE;
+use super::{Helper, recipe};
 
 /// The lanes of a loop.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -135,6 +136,10 @@ pub(crate) enum VectorOp {
     To(ElemType),
     Unary(Unary),
     Binary(Binary),
+    /// Whether a mask holds in some lane: a number.
+    Any,
+    /// A function of mathematics, by its recipe.
+    Function(Function),
 }
 
 /// A function over vectors of this kind.
@@ -163,6 +168,8 @@ impl VectorCall {
             VectorOp::Every(distance) => format!("every{distance}"),
             VectorOp::Apart(distance) => format!("apart{distance}"),
             VectorOp::Fma => "fma".into(),
+            VectorOp::Any => "any".into(),
+            VectorOp::Function(function) => function.name().into(),
             VectorOp::Stream => "stream".into(),
             VectorOp::To(elem) => format!("{elem}_from"),
             VectorOp::Unary(op) => op.name().to_owned(),
@@ -205,6 +212,11 @@ impl VectorCall {
             VectorOp::Binary(Binary::Min | Binary::Max | Binary::ControlledDiv) => {
                 needs.push(Helper::VectorCall(VectorCall { call: VectorOp::Select, ..self }));
             }
+            VectorOp::Function(function) => {
+                if let Lane::Value(elem) = lane {
+                    needs.extend(recipe::vector_needs(function, elem, shape));
+                }
+            }
             _ => {}
         }
         needs
@@ -246,6 +258,11 @@ impl VectorCall {
                 c = self.lane.scalar().1,
             ),
             VectorOp::Fma => self.fma(),
+            VectorOp::Any => self.any(),
+            VectorOp::Function(function) => match self.lane {
+                Lane::Value(elem) => recipe::vector_text(function, elem, self.shape, &name),
+                Lane::Mask(_) => String::new(),
+            },
             VectorOp::Stream => self.stream(),
             VectorOp::To(to) => self.saturated(to),
             VectorOp::Binary(Binary::Add) => wrapping("+"),
@@ -286,6 +303,11 @@ impl VectorCall {
     /// A C compiler with our builtins, and this many bytes of the vector: what the preprocessor is asked.
     fn branch(self, bytes: i64, feature: &str) -> String {
         format!("defined({feature}) && !defined(__clang__) && {} == {bytes}", self.vector().size())
+    }
+
+    /// The same for builtins that Clang has too.
+    fn instruction(self, bytes: i64, feature: &str) -> String {
+        format!("defined({feature}) && {} == {bytes}", self.vector().size())
     }
 
     /// Vectors of NEON.
@@ -394,7 +416,31 @@ impl VectorCall {
         )
     }
 
-    /// GCC has it as one instruction only by name.
+    /// Compilers have it by the names of instructions.
+    fn any(self) -> String {
+        let (name, t) = (self.name(), self.vector().register());
+        let f32 = self.lane.bytes() == 4;
+        let (letters, float, whole, short) =
+            if f32 { ("ps", "float", "int", "d") } else { ("pd", "double", "long long", "q") };
+        let case = |bytes: i64, feature: &str, call: &str, of: &str| {
+            format!(
+                "defined({feature}) && {} == {bytes}\n    typedef {of} lanes __attribute__((vector_size({bytes})));\n    \
+                 return __builtin_ia32_{call}((lanes)mask) != 0;\n",
+                self.vector().size()
+            )
+        };
+        format!(
+            "/* Whether a lane holds */\nstatic inline int {name}({t} mask) {{\n#if {}#elif {}#elif {}#else\n    \
+             {} any = 0;\n    for (int at = 0; at < {}; at++) any |= mask[at];\n    return any != 0;\n#endif\n}}\n",
+            case(64, "__AVX512DQ__", &format!("cvt{short}2mask512"), whole),
+            case(32, "__AVX__", &format!("movmsk{letters}256"), float),
+            case(16, "__SSE2__", &format!("movmsk{letters}"), float),
+            self.lane.scalar().1,
+            self.shape.lanes(),
+        )
+    }
+
+    /// Compilers have it as one instruction only by name.
     fn fma(self) -> String {
         let (name, t, f32) = (self.name(), self.vector().register(), self.lane == Lane::Value(ElemType::F32));
         let (letters, mask, function) =
@@ -408,9 +454,9 @@ impl VectorCall {
              #else\n    {t} result = c;\n    \
              for (int at = 0; at < {}; at++) result[at] = {function}(a[at], b[at], c[at]);\n    \
              return result;\n#endif\n}}\n",
-            self.branch(64, "__AVX512F__"),
-            self.branch(32, "__FMA__"),
-            self.branch(16, "__FMA__"),
+            self.instruction(64, "__AVX512F__"),
+            self.instruction(32, "__FMA__"),
+            self.instruction(16, "__FMA__"),
             self.is_neon(),
             self.lane.scalar().0,
             self.shape.lanes(),

@@ -209,7 +209,11 @@ impl Emitter<'_> {
                 self.vector_call(VectorOp::Unary(op), lane, &[a])
             }
             Unary::Neg | Unary::Abs => self.vector_call(VectorOp::Unary(op), lane, &[a]),
-            Unary::Exp | Unary::Log | Unary::Sin | Unary::Cos | Unary::Tanh => Err(unsupported()),
+            function => {
+                let function = function.function().filter(|_| !op.is_libm()).ok_or_else(unsupported)?;
+                self.uses_math = true;
+                self.vector_call(VectorOp::Function(function), lane, &[a])
+            }
         }
     }
 
@@ -258,7 +262,13 @@ impl Emitter<'_> {
                 let text = format!("({mask})({} {} {})", a.at(Level::Sum), op.name(), b.at(Level::Sum));
                 Ok(CExpr::in_lanes(text, Level::Prefix, lane.mask()))
             }
-            Binary::And | Binary::Or | Binary::Pow | Binary::FloorDiv | Binary::Mod => Err(unsupported()),
+            Binary::And | Binary::Or | Binary::FloorDiv | Binary::Mod => Err(unsupported()),
+            function => {
+                let function = function.function().filter(|_| !op.is_libm()).ok_or_else(unsupported)?;
+                self.uses_math = true;
+                let (a, b) = (self.in_lane(a, lane)?, self.in_lane(b, lane)?);
+                self.vector_call(VectorOp::Function(function), lane, &[&a, &b])
+            }
         }
     }
 

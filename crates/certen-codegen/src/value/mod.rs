@@ -60,7 +60,7 @@ impl Emitter<'_> {
             };
             let used = std::mem::replace(&mut self.function.used, before);
             let parts: Vec<&CExpr> = term.parts().iter().filter_map(|part| exprs.get(part)).collect();
-            let own = if calls_library(term) { MAX_REPEATED + 1 } else { 1 };
+            let own = if calls_function(term) { MAX_REPEATED + 1 } else { 1 };
             expr.operations = own + parts.iter().map(|part| part.operations).sum::<usize>();
             expr.shows_sign = expr.lane.is_none() && (self.is_constant(id) || self.shows_sign(term, &exprs));
             expr.depth = 1 + parts.iter().map(|part| part.depth).max().unwrap_or(0);
@@ -136,7 +136,11 @@ impl Emitter<'_> {
     }
 }
 
-fn calls_library(term: &Term) -> bool {
-    use Unary::{Cos, Exp, Log, Sin, Tanh};
-    matches!(term, Term::Unary(Exp | Log | Sin | Cos | Tanh, _) | Term::Binary(Binary::Pow, ..))
+fn calls_function(term: &Term) -> bool {
+    let function = match term {
+        Term::Unary(op, _) => op.function(),
+        Term::Binary(op, ..) => op.function(),
+        _ => None,
+    };
+    function.is_some()
 }

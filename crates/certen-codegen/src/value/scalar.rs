@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use certen_core::{Binary, ElemType, Literal, Term, TermId, Unary};
 use certen_loops::as_element;
+use certen_math::Function;
 use certen_syntax::Diagnostic;
 
 use super::expr::{CExpr, Level, unsupported};
@@ -104,6 +105,12 @@ impl Emitter<'_> {
         helper
     }
 
+    /// A function of mathematics, by its recipe.
+    fn mathematics(&mut self, function: Function, elem: ElemType) -> Helper {
+        self.uses_math = true;
+        Helper::Function(function, elem)
+    }
+
     /// A function of math.h that compilers may know: its result is exact.
     fn math(&mut self, function: &str, elem: ElemType, arguments: &[&CExpr]) -> CExpr {
         self.uses_math = true;
@@ -152,9 +159,13 @@ impl Emitter<'_> {
             // To nearest, halves to even, in the rounding mode that programs start with.
             Unary::Round => "rint",
             Unary::Sqrt => "sqrt",
-            Unary::Exp | Unary::Log | Unary::Sin | Unary::Cos | Unary::Tanh => {
-                let function = self.library(op.name(), elem);
-                return self.call(function, &[a]);
+            function => {
+                let name = function.function().map_or("", Function::name);
+                let helper = match function.function() {
+                    Some(function) if !op.is_libm() => self.mathematics(function, elem),
+                    _ => self.library(name, elem),
+                };
+                return self.call(helper, &[a]);
             }
         };
         self.math(function, elem, &[a])
@@ -178,7 +189,7 @@ impl Emitter<'_> {
             Binary::Mod => self.call(Helper::Mod(elem), &[a, b]),
             Binary::Min => self.call(Helper::Min(elem), &[a, b]),
             Binary::Max => self.call(Helper::Max(elem), &[a, b]),
-            Binary::Pow => {
+            Binary::LibmPow => {
                 self.library("pow", elem);
                 self.call(Helper::Pow(elem), &[a, b])
             }
@@ -191,6 +202,14 @@ impl Emitter<'_> {
             Binary::Ne | Binary::Lt if same && !elem.is_float() => CExpr::new("0".into(), Level::Primary),
             Binary::Lt if !elem.has_arithmetic() => self.call(Helper::Less(elem), &[a, b]),
             Binary::Le if !elem.has_arithmetic() => self.call(Helper::LessEqual(elem), &[a, b]),
+            Binary::LibmAtan2 | Binary::LibmHypot => {
+                let helper = self.library(op.function().map_or("", Function::name), elem);
+                self.call(helper, &[a, b])
+            }
+            Binary::Pow | Binary::Atan2 | Binary::Hypot => {
+                let helper = self.mathematics(op.function().unwrap_or(Function::Pow), elem);
+                self.call(helper, &[a, b])
+            }
             Binary::Lt | Binary::Le | Binary::Eq | Binary::Ne => {
                 // Compilers warn of `!a == b`.
                 let left = if a.text.starts_with('!') { Level::Primary } else { Level::Sum };

@@ -14,6 +14,8 @@
 use std::fmt;
 
 use super::{Domain, Fault, MISMATCH};
+use certen_math::Function;
+
 use crate::ops::{Binary, Literal, Unary};
 use crate::types::ElemType;
 
@@ -184,10 +186,15 @@ impl Domain for Field {
             Unary::Neg => negate(a),
             Unary::Abs if signed(a) < 0 => negate(a),
             Unary::Abs => a,
-            Unary::Exp | Unary::Cos if a == 0 => 1,
-            Unary::Log if a == 1 => 0,
-            Unary::Exp | Unary::Cos | Unary::Log => self.random(Oracle::Unary(op), [a, 0]),
-            _ => self.random_from_zero(Oracle::Unary(op), a),
+            // A few whole numbers have the value that they have.
+            _ => match op.function() {
+                Some(Function::Log | Function::Log2 | Function::Log10) if a == 1 => 0,
+                Some(function) if a != 0 || function.double(&[0.0]) != 0.0 => {
+                    let is_one = a == 0 && function.double(&[0.0]) == 1.0;
+                    if is_one { 1 } else { self.random(Oracle::Unary(op), [a, 0]) }
+                }
+                _ => self.random_from_zero(Oracle::Unary(op), a),
+            },
         }))
     }
 
@@ -256,14 +263,14 @@ impl Field {
                     b
                 }
             }
-            Binary::Pow if b <= MAX_EXPONENT => power(a, b),
-            Binary::Pow if negate(b) <= MAX_EXPONENT => inverse(power(a, negate(b)))?,
-            Binary::Pow => self.random(Oracle::Binary(op), [a, b]),
+            Binary::Pow | Binary::LibmPow if b <= MAX_EXPONENT => power(a, b),
+            Binary::Pow | Binary::LibmPow if negate(b) <= MAX_EXPONENT => inverse(power(a, negate(b)))?,
+            _ if op.function().is_some() => self.random(Oracle::Binary(op), [a, b]),
             Binary::And | Binary::Or => return Err(MISMATCH),
             Binary::Lt => return Ok(Element::Bool(signed(a) < signed(b))),
             Binary::Le => return Ok(Element::Bool(signed(a) <= signed(b))),
             Binary::Eq => return Ok(Element::Bool(a == b)),
-            Binary::Ne => return Ok(Element::Bool(a != b)),
+            _ => return Ok(Element::Bool(a != b)),
         }))
     }
 }
@@ -323,10 +330,10 @@ mod tests {
             let value = FIELD.unary(op, ElemType::F64, &a);
             assert_eq!(value, FIELD.unary(op, ElemType::F64, &a));
             let at_zero = FIELD.unary(op, ElemType::F64, &Element::from(0)).unwrap();
-            match op {
-                Unary::Exp | Unary::Cos => assert_eq!(at_zero, Element::from(1)),
-                Unary::Log => {}
-                _ => assert_eq!(at_zero, Element::from(0)),
+            match op.function().map_or(0.0, |function| function.double(&[0.0])) {
+                1.0 => assert_eq!(at_zero, Element::from(1)),
+                0.0 => assert_eq!(at_zero, Element::from(0)),
+                _ => {}
             }
             if !matches!(op, Unary::Neg | Unary::Abs) {
                 assert_ne!(value, Field { seed: 8 }.unary(op, ElemType::F64, &a));

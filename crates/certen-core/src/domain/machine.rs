@@ -7,6 +7,7 @@
 use std::convert::Infallible;
 use std::fmt;
 
+use certen_math::Function;
 use num_traits::Float;
 
 use super::{Domain, Fault, MISMATCH};
@@ -190,6 +191,23 @@ impl Domain for Machine {
     }
 }
 
+/// Floats, and the functions of mathematics that are recipes.
+trait Floats: Float {
+    fn function(self, function: Function, other: Self) -> Self;
+}
+
+impl Floats for f64 {
+    fn function(self, function: Function, other: f64) -> f64 {
+        function.double(&[self, other])
+    }
+}
+
+impl Floats for f32 {
+    fn function(self, function: Function, other: f32) -> f32 {
+        function.single(&[self, other])
+    }
+}
+
 fn compare<T: PartialOrd>(op: Binary, a: &T, b: &T) -> Option<Scalar> {
     let holds = match op {
         Binary::Lt => a < b,
@@ -201,7 +219,7 @@ fn compare<T: PartialOrd>(op: Binary, a: &T, b: &T) -> Option<Scalar> {
     Some(Scalar::Bool(holds))
 }
 
-fn float_unary<F: Float>(op: Unary, a: F, round_ties_even: fn(F) -> F) -> Option<F> {
+fn float_unary<F: Floats>(op: Unary, a: F, round_ties_even: fn(F) -> F) -> Option<F> {
     Some(match op {
         Unary::Neg => -a,
         Unary::Not => return None,
@@ -210,15 +228,28 @@ fn float_unary<F: Float>(op: Unary, a: F, round_ties_even: fn(F) -> F) -> Option
         Unary::Ceil => a.ceil(),
         Unary::Round => round_ties_even(a),
         Unary::Sqrt => a.sqrt(),
-        Unary::Exp => a.exp(),
-        Unary::Log => a.ln(),
-        Unary::Sin => a.sin(),
-        Unary::Cos => a.cos(),
-        Unary::Tanh => a.tanh(),
+        Unary::LibmExp => a.exp(),
+        Unary::LibmLog => a.ln(),
+        Unary::LibmSin => a.sin(),
+        Unary::LibmCos => a.cos(),
+        Unary::LibmTanh => a.tanh(),
+        Unary::LibmExp2 => a.exp2(),
+        Unary::LibmExpm1 => a.exp_m1(),
+        Unary::LibmLog2 => a.log2(),
+        Unary::LibmLog10 => a.log10(),
+        Unary::LibmLog1p => a.ln_1p(),
+        Unary::LibmTan => a.tan(),
+        Unary::LibmAsin => a.asin(),
+        Unary::LibmAcos => a.acos(),
+        Unary::LibmAtan => a.atan(),
+        Unary::LibmSinh => a.sinh(),
+        Unary::LibmCosh => a.cosh(),
+        Unary::LibmCbrt => a.cbrt(),
+        function => a.function(function.function()?, F::zero()),
     })
 }
 
-fn float_binary<F: Float>(op: Binary, a: F, b: F) -> Option<F> {
+fn float_binary<F: Floats>(op: Binary, a: F, b: F) -> Option<F> {
     Some(match op {
         Binary::Add => a + b,
         Binary::Sub => a - b,
@@ -230,12 +261,15 @@ fn float_binary<F: Float>(op: Binary, a: F, b: F) -> Option<F> {
         Binary::Min if a.is_nan() || a <= b => a,
         Binary::Max if a.is_nan() || a >= b => a,
         Binary::Min | Binary::Max => b,
-        Binary::Pow => power(a, b),
+        Binary::LibmPow => power(a, b),
+        Binary::LibmAtan2 => a.atan2(b),
+        Binary::LibmHypot => a.hypot(b),
+        function if function.function().is_some() => a.function(function.function()?, b),
         _ => return None,
     })
 }
 
-/// A product if the exponent is small and whole, else what the machine's library says.
+/// A product if the exponent is small and whole, else what the C library says.
 fn power<F: Float>(a: F, b: F) -> F {
     match b.to_f64().and_then(multiplied) {
         None => a.powf(b),

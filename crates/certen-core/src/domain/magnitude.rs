@@ -150,10 +150,22 @@ impl Domain for Magnitude {
                 if low? == high? { Measured::given(value) } else { Measured::unknown(value) }
             }
             Unary::Sqrt => Measured::rounded(value, y, (x + error).sqrt() - (x - error).max(0.0).sqrt() + u * y),
-            Unary::Exp => Measured::rounded(value, y, y * (error.exp_m1() + LIBRARY * u)),
-            Unary::Log if x <= 2.0 * error => Measured::unknown(value),
-            Unary::Log => Measured::rounded(value, y.abs(), 2.0 * error / x + LIBRARY * u * y.abs()),
-            _ => Measured::rounded(value, 1.0, error + LIBRARY * u),
+            Unary::Exp | Unary::LibmExp => Measured::rounded(value, y, y * (error.exp_m1() + LIBRARY * u)),
+            Unary::Log | Unary::LibmLog if x <= 2.0 * error => Measured::unknown(value),
+            Unary::Log | Unary::LibmLog => Measured::rounded(value, y.abs(), 2.0 * error / x + LIBRARY * u * y.abs()),
+            // Those that nowhere grow faster than their argument by more than `erf` does.
+            Unary::Sin | Unary::Cos | Unary::Tanh | Unary::LibmSin | Unary::LibmCos | Unary::LibmTanh | Unary::Erf => {
+                Measured::rounded(value, 1.0, 2.0 * error + LIBRARY * u)
+            }
+            _ => {
+                // So small a step goes one way, or around an end of which it is as far.
+                let [low, high] = [x - error, x + error].map(|x| Machine.unary(op, elem, &float(x, elem)));
+                let apart = (low?.to_f64() - y).abs().max((high?.to_f64() - y).abs());
+                match apart.is_finite() {
+                    true => Measured::rounded(value, y.abs(), 2.0 * apart + LIBRARY * u * y.abs()),
+                    false => Measured::unknown(value),
+                }
+            }
         })
     }
 

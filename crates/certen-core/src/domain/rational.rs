@@ -117,11 +117,7 @@ impl Domain for Rational {
             Unary::Ceil => a.ceil(),
             Unary::Round => round_ties_even(a),
             Unary::Sqrt => sqrt(a)?,
-            Unary::Exp => return Err(Fault::Unsupported("exp")),
-            Unary::Log => return Err(Fault::Unsupported("log")),
-            Unary::Sin => return Err(Fault::Unsupported("sin")),
-            Unary::Cos => return Err(Fault::Unsupported("cos")),
-            Unary::Tanh => return Err(Fault::Unsupported("tanh")),
+            function => return Err(Fault::Unsupported(function.name())),
         }))
     }
 
@@ -231,12 +227,13 @@ fn number_binary(op: Binary, a: &BigRational, b: &BigRational) -> Result<Exact, 
                 b.clone()
             }
         }
-        Binary::Pow => power(a, b)?,
+        Binary::Pow | Binary::LibmPow => power(a, b)?,
         Binary::And | Binary::Or => return Err(MISMATCH),
         Binary::Lt => return Ok(Exact::Bool(order(a, b).is_lt())),
         Binary::Le => return Ok(Exact::Bool(order(a, b).is_le())),
         Binary::Eq => return Ok(Exact::Bool(order(a, b).is_eq())),
         Binary::Ne => return Ok(Exact::Bool(order(a, b).is_ne())),
+        function => return Err(Fault::Unsupported(function.name())),
     }))
 }
 

@@ -48,9 +48,29 @@ const BUILTINS: &[(&str, Builtin)] = {
         ("sin", Entries(Unary::Sin)),
         ("cos", Entries(Unary::Cos)),
         ("tanh", Entries(Unary::Tanh)),
+        ("erf", Entries(Unary::Erf)),
+        ("exp2", Entries(Unary::Exp2)),
+        ("expm1", Entries(Unary::Expm1)),
+        ("log2", Entries(Unary::Log2)),
+        ("log10", Entries(Unary::Log10)),
+        ("log1p", Entries(Unary::Log1p)),
+        ("tan", Entries(Unary::Tan)),
+        ("asin", Entries(Unary::Asin)),
+        ("acos", Entries(Unary::Acos)),
+        ("atan", Entries(Unary::Atan)),
+        ("sinh", Entries(Unary::Sinh)),
+        ("cosh", Entries(Unary::Cosh)),
+        ("asinh", Entries(Unary::Asinh)),
+        ("acosh", Entries(Unary::Acosh)),
+        ("atanh", Entries(Unary::Atanh)),
+        ("erfc", Entries(Unary::Erfc)),
+        ("cbrt", Entries(Unary::Cbrt)),
+        ("sigmoid", Entries(Unary::Sigmoid)),
         ("min", Extreme(ReduceOp::Min)),
         ("max", Extreme(ReduceOp::Max)),
-        ("pow", Two(pow)),
+        ("pow", Two(of_two)),
+        ("atan2", Two(of_two)),
+        ("hypot", Two(of_two)),
         ("floor_div", Two(division)),
         ("ceil_div", Two(division)),
         ("mod", Two(division)),
@@ -89,7 +109,7 @@ pub(super) fn is_entrywise(name: &str, arguments: usize) -> bool {
             && match builtin {
                 Builtin::Entries(_) | Builtin::Cast(_) => true,
                 Builtin::Extreme(_) => arguments > 1,
-                _ => ["abs", "floor_div", "guard", "mod", "pow", "select", "stored"].contains(known),
+                _ => ["abs", "atan2", "floor_div", "guard", "hypot", "mod", "pow", "select", "stored"].contains(known),
             }
     })
 }
@@ -388,9 +408,10 @@ fn abs(f: &mut Checker<'_, '_>, _: &str, x: &ast::Expr, span: Span) -> Checked<J
     }
 }
 
-fn pow(f: &mut Checker<'_, '_>, _: &str, [a, b]: [&ast::Expr; 2], span: Span) -> Checked<Judged> {
+/// A function of Core of two arguments, entry by entry.
+fn of_two(f: &mut Checker<'_, '_>, word: &str, [a, b]: [&ast::Expr; 2], span: Span) -> Checked<Judged> {
     let (a, b) = (f.data(a)?, f.data(b)?);
-    Ok(Judged::Data(f.apply_binary(Binary::Pow, a, b, span)?))
+    Ok(Judged::Data(f.apply_binary(Binary::from_name(word).unwrap_or(Binary::Pow), a, b, span)?))
 }
 
 /// Division that rounds, and its remainder.

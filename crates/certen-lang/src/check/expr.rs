@@ -21,6 +21,19 @@ const MAX_INDEX_POWER: i64 = 63;
 /// Constants and index functions inside each other.
 const MAX_INLINED: usize = 200;
 
+/// The constants of mathematics and of floats, which everything that a program declares hides.
+fn constant(name: Name) -> Option<Kind> {
+    let value = match name.as_str() {
+        "pi" => std::f64::consts::PI,
+        "e" => std::f64::consts::E,
+        "inf" => f64::INFINITY,
+        "nan" => f64::NAN,
+        "eps" => return Some(Kind::Epsilon),
+        _ => return None,
+    };
+    Some(Kind::Literal(Literal::Float(value)))
+}
+
 impl<'l> Checker<'_, 'l> {
     /// What an expression stands for.
     pub fn expr(&mut self, e: &ast::Expr) -> Checked<Judged> {
@@ -165,7 +178,13 @@ impl<'l> Checker<'_, 'l> {
                 self.error(Code::E0235, span, text)
             }
             Some(Declared::Derived(derived)) => self.no_call(derived, span),
-            None => self.unknown(name, span),
+            None => match constant(name) {
+                Some(kind) => {
+                    let expr = Expr { kind, ty: TensorType::scalar(ElemType::F64), span };
+                    Ok(Judged::Data(Draft { expr, flex: Flex::Float }))
+                }
+                None => self.unknown(name, span),
+            },
         }
     }
 

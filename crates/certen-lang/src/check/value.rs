@@ -104,7 +104,7 @@ pub(super) struct TooLarge(pub f64);
 /// Whether an element type that literals can take holds a number.
 fn holds(elem: ElemType, number: f64) -> Result<(), TooLarge> {
     let fits = match elem {
-        ElemType::F32 => (number as f32).is_finite(),
+        ElemType::F32 => (number as f32).is_finite() || !number.is_finite(),
         ElemType::I32 => number.abs() <= f64::from(i32::MAX) || number == f64::from(i32::MIN),
         _ => true,
     };
@@ -131,6 +131,7 @@ pub(super) fn set_elem(expr: &mut Expr, elem: ElemType) -> Result<(), TooLarge> 
             }
             Literal::Bool(_) => {}
         },
+        Kind::Epsilon => {}
         Kind::Index(ix) => {
             if let Some(value) = ix.as_constant() {
                 holds(elem, value as f64)?;
@@ -193,7 +194,7 @@ pub(super) fn constant_size(expr: &Expr, limit: usize) -> Option<usize> {
         })
     };
     match &expr.kind {
-        Kind::Literal(_) | Kind::Index(_) => Some(1),
+        Kind::Literal(_) | Kind::Epsilon | Kind::Index(_) => Some(1),
         Kind::Stack(parts) => sum(&parts.iter().collect::<Vec<_>>()),
         Kind::Unary(_, a) => sum(&[a]),
         Kind::Binary(_, a, b) => sum(&[a, b]),

@@ -22,7 +22,7 @@ use crate::ast::{self, BinaryOp, ExprKind, UnaryOp};
 use crate::tree::{Met, names_of, walk_block};
 use crate::typed::{
     Block, Call, Expr, Fold, FoldOp, Function, FunctionId, Generator, Iterate, Kind, Partition, Program, Range, Rhs,
-    Side, Slot, WithDefault,
+    Side, Slot, WithDefault, epsilon,
 };
 use nodes::{call, cond, ident, int, ix, list, name, negated, node, ty};
 
@@ -180,6 +180,7 @@ impl<'a> Writer<'a> {
         match &e.kind {
             Kind::Var(var) => name(*var),
             Kind::Literal(literal) => self.literal(*literal, e.ty.elem, wanted),
+            Kind::Epsilon => self.literal(epsilon(e.ty.elem), e.ty.elem, wanted),
             Kind::Index(index) => match wanted {
                 Wanted::Known => ix(index),
                 Wanted::Open => call(e.ty.elem.name(), vec![ix(index)]),
@@ -310,7 +311,17 @@ impl<'a> Writer<'a> {
             Binary::Le => BinaryOp::Le,
             Binary::Eq => BinaryOp::Eq,
             Binary::Ne => BinaryOp::Ne,
-            Binary::ControlledDiv | Binary::FloorDiv | Binary::Mod | Binary::Min | Binary::Max | Binary::Pow => {
+            Binary::ControlledDiv
+            | Binary::FloorDiv
+            | Binary::Mod
+            | Binary::Min
+            | Binary::Max
+            | Binary::Pow
+            | Binary::Atan2
+            | Binary::Hypot
+            | Binary::LibmPow
+            | Binary::LibmAtan2
+            | Binary::LibmHypot => {
                 return call(op.name(), vec![a, b]);
             }
         };

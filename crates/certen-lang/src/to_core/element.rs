@@ -11,7 +11,7 @@ use certen_syntax::{Name, Span};
 use super::scopes::Frame;
 use super::tables::number;
 use super::{Activation, Build, Built, Denoted, bad_index, ill_formed};
-use crate::typed::{Expr, Generator, Kind, With, WithDefault};
+use crate::typed::{Expr, Generator, Kind, With, WithDefault, epsilon};
 
 impl<'a> Build<'a> {
     /// The scalar term of an expression at as many indices as it has dimensions.
@@ -44,6 +44,7 @@ impl<'a> Build<'a> {
         let term = match &expr.kind {
             Kind::Var(name) => return self.read(act, *name, indices, span),
             Kind::Literal(literal) => Term::Literal(*literal, elem),
+            Kind::Epsilon => Term::Literal(epsilon(elem), elem),
             Kind::Index(ix) => {
                 let ix = self.ix(act, ix, span)?;
                 match ix.as_constant().map(|value| Literal::whole(value, elem)).filter(|literal| literal.fits(elem)) {

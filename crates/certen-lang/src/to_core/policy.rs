@@ -17,7 +17,7 @@
 //!    guarded by what is left of them there: that the range has something in it, that the condition holds. Where that
 //!    cannot be said outside, it stays inside.
 
-use certen_core::{Binary, ReduceOp, Unary};
+use certen_core::{ReduceOp, Unary};
 use certen_index::{Cond, Ix};
 use certen_syntax::Name;
 
@@ -64,7 +64,7 @@ pub(super) struct Placement {
 impl<'a> Build<'a> {
     /// Rules 2 and 3: where an expression that is wanted at indices is to be stored; nothing if it is pulled.
     pub(super) fn placement(&mut self, expr: &'a Expr, act: Activation, indices: &[Ix]) -> Option<Placement> {
-        if matches!(expr.kind, Kind::Var(_) | Kind::Literal(_) | Kind::Index(_)) {
+        if matches!(expr.kind, Kind::Var(_) | Kind::Literal(_) | Kind::Epsilon | Kind::Index(_)) {
             return None;
         }
         let whole = matches!(expr.kind, Kind::Stored(_)) || !indices.is_empty() && is_whole(expr, indices);
@@ -207,7 +207,7 @@ impl<'a> Build<'a> {
         let mut of = |e: &Expr| self.reads_of(e, known, looks);
         let reads = match &expr.kind {
             Kind::Var(name) => known(*name)?,
-            Kind::Literal(_) | Kind::Index(_) => 0,
+            Kind::Literal(_) | Kind::Epsilon | Kind::Index(_) => 0,
             Kind::Stack(parts) => {
                 parts.iter().try_fold(0usize, |sum, part| Some(sum.saturating_add(of(part)?.max(1))))?
             }
@@ -266,11 +266,10 @@ fn meet_nature(met: Met<'_>, nature: &mut Nature, called: &mut Vec<FunctionId>) 
         }
         Kind::Fold(_) => nature.costly = true,
         Kind::Unary(op, _) => {
-            use Unary::{Cos, Exp, Log, Sin, Sqrt, Tanh};
-            nature.costly |= matches!(op, Sqrt | Exp | Log | Sin | Cos | Tanh);
+            nature.costly |= *op == Unary::Sqrt || op.function().is_some();
         }
         Kind::Binary(op, a, b) => {
-            nature.costly |= *op == Binary::Pow;
+            nature.costly |= op.function().is_some();
             nature.partial |= differ(a, b);
         }
         Kind::Choose(c, a, b) => nature.partial |= differ(c, a) || differ(a, b) || differ(c, b),

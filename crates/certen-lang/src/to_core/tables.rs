@@ -9,7 +9,7 @@ use certen_syntax::Name;
 
 use super::policy::MOST_READS;
 use super::{Build, Built, ill_typed};
-use crate::typed::{Expr, Kind};
+use crate::typed::{Expr, Kind, epsilon};
 
 impl<'a> Build<'a> {
     /// The element of a list that is a table; nothing if it is none, or if its indices are known.
@@ -70,6 +70,7 @@ pub(super) fn number(expr: &Expr) -> Option<Literal> {
     let elem = expr.ty.elem;
     let number = match &expr.kind {
         Kind::Literal(literal) => *literal,
+        Kind::Epsilon => epsilon(elem),
         Kind::Index(ix) => Literal::whole(ix.as_constant()?, elem),
         Kind::Unary(Unary::Neg, operand) => match operand.kind {
             Kind::Literal(Literal::Float(value)) => Literal::Float(-value),

@@ -155,7 +155,8 @@ impl<'a> Padding<'a, '_> {
                 at.reverse();
                 self.is(env, a, &at)
             }
-            Kind::Literal(_) | Kind::Index(_) | Kind::Unary(..) | Kind::Binary(..) | Kind::Choose(..) => Ok(false),
+            Kind::Literal(_) | Kind::Epsilon | Kind::Index(_) | Kind::Unary(..) | Kind::Binary(..) => Ok(false),
+            Kind::Choose(..) => Ok(false),
             Kind::Cast(_) | Kind::Reduce(..) | Kind::Fold(_) | Kind::Iterate(_) => Ok(false),
         }
     }

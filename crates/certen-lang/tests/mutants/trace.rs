@@ -111,7 +111,7 @@ impl<'a> Walk<'a, '_> {
     fn expr(&mut self, e: &'a Expr) -> Result<(), Stop> {
         *self.steps = self.steps.checked_sub(1).ok_or(Stop)?;
         match &e.kind {
-            Kind::Var(_) | Kind::Literal(_) | Kind::Index(_) => Ok(()),
+            Kind::Var(_) | Kind::Literal(_) | Kind::Epsilon | Kind::Index(_) => Ok(()),
             Kind::Stack(parts) => parts.iter().try_for_each(|part| self.expr(part)),
             Kind::Select(base, indices) => {
                 self.expr(base)?;

@@ -256,8 +256,8 @@ fn operations(terms: &Terms, root: TermId, locals: &HashMap<Name, TermId>) -> i6
                     0
                 }
                 Term::Literal(..) => 0,
-                Term::Unary(Unary::Exp | Unary::Log | Unary::Sin | Unary::Cos | Unary::Tanh, _) => FUNCTION,
-                Term::Binary(Binary::Pow, ..) => FUNCTION,
+                Term::Unary(op, _) if op.function().is_some() => FUNCTION,
+                Term::Binary(op, ..) if op.function().is_some() => FUNCTION,
                 Term::Unary(Unary::Sqrt, _) | Term::Binary(Binary::Div, ..) => DIVISION,
                 _ => 1,
             };

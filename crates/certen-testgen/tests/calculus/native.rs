@@ -27,10 +27,7 @@ const MOST: u32 = 5_000;
 
 /// Whether a program calls the C library.
 fn calls_library(program: &Program) -> bool {
-    let calls = |term: &Term| {
-        let library = [Unary::Exp, Unary::Log, Unary::Sin, Unary::Cos, Unary::Tanh];
-        matches!(term, Term::Unary(op, _) if library.contains(op))
-    };
+    let calls = |term: &Term| matches!(term, Term::Unary(op, _) if op.is_libm());
     program.terms.iter().any(|(_, term)| calls(term))
 }
 

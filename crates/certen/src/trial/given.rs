@@ -83,9 +83,10 @@ fn float(set: Set, elem: ElemType, bits: u64) -> f64 {
 /// Whether some operation has no value, or hardly one, for numbers that are not positive.
 pub(super) fn needs_positive(terms: &Terms) -> bool {
     terms.iter().any(|(_, term)| match term {
-        Term::Unary(op, _) => matches!(op, Unary::Sqrt | Unary::Log),
-        Term::Binary(Binary::Pow, ..) => true,
+        Term::Unary(Unary::Sqrt, _) => true,
+        Term::Unary(op, _) => op.function().is_some_and(|function| !function.is_total()),
         Term::Binary(Binary::Div | Binary::ControlledDiv, _, b) => !matches!(terms.get(*b), Term::Literal(..)),
+        Term::Binary(op, ..) => op.function().is_some_and(|function| !function.is_total()),
         _ => false,
     })
 }
