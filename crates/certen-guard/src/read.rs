@@ -1,0 +1,35 @@
+//! The way from a file to its kernels.
+
+use certen_syntax::{Diagnostic, FileId, Sources};
+
+use crate::apart::apart;
+use crate::kernel::Kernel;
+use crate::language::Language;
+use crate::{cfdlang, script, taco, tc};
+
+/// The kernels of a file, and what else its reader should know. It recurses as deeply as the text is nested, which is
+/// limited; with Python, a large stack is wanted.
+///
+/// # Errors
+/// If it is not in its language, or has a construct that the guard does not read.
+pub fn read(
+    sources: &Sources,
+    file: FileId,
+    language: Language,
+) -> Result<(Vec<Kernel>, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let (mut kernels, notes) = match language {
+        Language::Taco => taco::read(sources, file).map(|kernels| (kernels, Vec::new())),
+        Language::Tc => tc::read(sources, file).map(|kernels| (kernels, Vec::new())),
+        Language::Cfdlang => cfdlang::read(sources, file).map(|kernel| (vec![kernel], Vec::new())),
+        Language::Python => script::read(sources, file),
+    }?;
+    kernels.iter_mut().for_each(apart);
+    Ok((kernels, notes))
+}
+
+/// The name of a kernel that its text does not name: that of its file.
+pub(crate) fn stem(sources: &Sources, file: FileId) -> String {
+    let name = std::path::Path::new(sources.name(file)).file_stem().and_then(|stem| stem.to_str()).unwrap_or("kernel");
+    let word: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    if word.starts_with(|c: char| c.is_ascii_alphabetic()) { word } else { format!("kernel_{word}") }
+}

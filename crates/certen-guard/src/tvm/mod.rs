@@ -1,0 +1,9 @@
+//! TVM's tensor expressions: `te.var`, `te.placeholder`, `te.reduce_axis`, and `te.compute` with a function of indices.
+//!
+//! `stages.rs` collects what the statements of one scope declare and compute, `body.rs` reads the functions of indices.
+//! Ranges are those that the program states: TVM compares them with nothing.
+
+mod body;
+mod stages;
+
+pub(crate) use stages::{Scope, Stages, is_tvm};
