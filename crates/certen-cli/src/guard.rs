@@ -257,8 +257,11 @@ fn annotate(report: &Report, sources: &Sources, diagnostics: &[Diagnostic]) {
                 fields.push(format!("col={},endColumn={}", begin.column, end.column));
             }
         }
-        let text: Vec<String> =
-            [diagnostic.message.clone()].into_iter().chain(diagnostic.notes.iter().cloned()).chain(diagnostic.advice()).collect();
+        let text: Vec<String> = [diagnostic.message.clone()]
+            .into_iter()
+            .chain(diagnostic.notes.iter().cloned())
+            .chain(diagnostic.advice())
+            .collect();
         report.text(&format!("::{level} {}::{}\n", fields.join(","), escaped(&text.join("\n"))));
     }
 }

@@ -18,11 +18,61 @@ pub type Unwritten = String;
 
 /// Words that no tensor, size or index of a `.ten` program is called.
 const RESERVED: &[&str] = &[
-    "fn", "let", "if", "else", "where", "const", "import", "with", "iterate", "times", "true", "false", "genarray",
-    "modarray", "fold", "size", "schedule", "derive", "f32", "f64", "i32", "i64", "u8", "bool", "any", "num", "float",
-    "associative", "derivation", "shape", "dim", "sum", "prod", "min", "max", "abs", "floor", "ceil", "round", "sqrt",
-    "exp", "log", "sin", "cos", "tanh", "pow", "select", "guard", "mod", "floor_div", "ceil_div", "einsum", "sigmoid",
-    "main", "_",
+    "fn",
+    "let",
+    "if",
+    "else",
+    "where",
+    "const",
+    "import",
+    "with",
+    "iterate",
+    "times",
+    "true",
+    "false",
+    "genarray",
+    "modarray",
+    "fold",
+    "size",
+    "schedule",
+    "derive",
+    "f32",
+    "f64",
+    "i32",
+    "i64",
+    "u8",
+    "bool",
+    "any",
+    "num",
+    "float",
+    "associative",
+    "derivation",
+    "shape",
+    "dim",
+    "sum",
+    "prod",
+    "min",
+    "max",
+    "abs",
+    "floor",
+    "ceil",
+    "round",
+    "sqrt",
+    "exp",
+    "log",
+    "sin",
+    "cos",
+    "tanh",
+    "pow",
+    "select",
+    "guard",
+    "mod",
+    "floor_div",
+    "ceil_div",
+    "einsum",
+    "sigmoid",
+    "main",
+    "_",
 ];
 
 /// The program, a single function.
@@ -81,7 +131,8 @@ impl<'a> Writer<'a> {
         }
         let conditions: Vec<String> =
             sizes(kernel).iter().map(|condition| self.condition(condition)).collect::<Result<_, _>>()?;
-        let conditions = if conditions.is_empty() { String::new() } else { format!(" where {}", conditions.join(", ")) };
+        let conditions =
+            if conditions.is_empty() { String::new() } else { format!(" where {}", conditions.join(", ")) };
         let mut results = Vec::new();
         for output in &kernel.outputs {
             let tensor = kernel.tensors.get(*output).ok_or("an output is missing")?;
@@ -276,9 +327,7 @@ impl<'a> Writer<'a> {
         match value {
             Value::Cast(elem, _) => Some(*elem),
             Value::Read(read) => self.kernel.tensors.get(read.tensor).map(|tensor| tensor.elem),
-            other => {
-                other.parts().into_iter().filter_map(|part| self.natural(part)).max_by_key(width)
-            }
+            other => other.parts().into_iter().filter_map(|part| self.natural(part)).max_by_key(width),
         }
     }
 }
@@ -305,7 +354,9 @@ fn literal(number: f64, elem: ElemType) -> Result<String, Unwritten> {
     match elem {
         ElemType::F64 if number.is_finite() => Ok(format!("{number:?}")),
         ElemType::F32 if number.is_finite() => Ok(format!("f32({number:?})")),
-        ElemType::I32 | ElemType::I64 if number.fract() == 0.0 && number.abs() < 9e15 => Ok(format!("{elem}({number})")),
+        ElemType::I32 | ElemType::I64 if number.fract() == 0.0 && number.abs() < 9e15 => {
+            Ok(format!("{elem}({number})"))
+        }
         _ => Err(format!("the number {number} is no {elem}")),
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 /// A language of kernels.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Language {
     /// Index notation of the Tensor Algebra Compiler.
     Taco,

@@ -27,9 +27,7 @@ mod tvm;
 
 pub use emit::{Unwritten, ten};
 pub use index::{Comparison, Condition, Index, Values};
-pub use kernel::{
-    Agreement, Effect, Fault, Kernel, Op, Range, Read, Reduction, Side, Statement, Tensor, Value,
-};
+pub use kernel::{Agreement, Effect, Fault, Kernel, Op, Range, Read, Reduction, Side, Statement, Tensor, Value};
 pub use language::Language;
 pub use prove::{faults, shown, sizes};
 pub use read::read;

@@ -161,7 +161,8 @@ impl Walk<'_> {
     /// An access that leaves its tensor, or may.
     fn outside(&self, read: &Read, tensor: &Tensor, dimension: usize, is_low: bool, found: Found) -> Fault {
         let (index, size) = (&read.at[dimension], &tensor.shape[dimension]);
-        let wanted = if is_low { format!("{index} must be at least 0") } else { format!("{index} must be below {size}") };
+        let wanted =
+            if is_low { format!("{index} must be at least 0") } else { format!("{index} must be below {size}") };
         let used = match (is_low, self.reach(index)) {
             (false, Some(high)) => format!("{index} up to {high}"),
             _ => index.to_string(),
@@ -238,7 +239,8 @@ impl Walk<'_> {
             return;
         }
         let example = self.replayed(found, |values| replay::differ(self.kernel, &first.size, &second.size, values));
-        let message = format!("{by} has two sizes: {} is {}, {} is {}", first.what, first.size, second.what, second.size);
+        let message =
+            format!("{by} has two sizes: {} is {}, {} is {}", first.what, first.size, second.what, second.size);
         let mut diagnostic = Diagnostic::error(Code::E1002, second.span, message);
         diagnostic = diagnostic.label(format!("{} here", second.size));
         diagnostic = diagnostic.also(first.span, format!("{} here", first.size));
@@ -246,7 +248,8 @@ impl Walk<'_> {
         if let Some(values) = example.as_ref().filter(|values| !values.is_empty()) {
             let both = [&first.size, &second.size].map(|size| size.value(values).unwrap_or_default());
             let whats = [&first.what, &second.what];
-            let text = format!("for example {}: {} is {}, {} is {}", listed(values), whats[0], both[0], whats[1], both[1]);
+            let text =
+                format!("for example {}: {} is {}, {} is {}", listed(values), whats[0], both[0], whats[1], both[1]);
             diagnostic = diagnostic.note(text);
         }
         if !reading.is_empty() {
@@ -288,7 +291,8 @@ impl Walk<'_> {
             let example = self.replayed(found, |values| replay::store_leaves(range, size, is_whole, values));
             let stored = format!("{} in {}..{}", range.name, range.low, range.high);
             let message = format!("the elements that are stored are not those of `{}`", tensor.name);
-            let mut diagnostic = Diagnostic::error(Code::E1003, statement.span, message).label(format!("stores {stored}"));
+            let mut diagnostic =
+                Diagnostic::error(Code::E1003, statement.span, message).label(format!("stores {stored}"));
             diagnostic = diagnostic.note(format!("`{}` is {}", tensor.name, shown(&tensor.shape)));
             if let Some(values) = example.as_ref().filter(|values| !values.is_empty()) {
                 diagnostic = diagnostic.note(format!("for example {}", listed(values)));

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use certen_syntax::{Diagnostic, FileId, Name, Sources};
 use ruff_python_ast::visitor::{Visitor, walk_expr, walk_stmt};
-use ruff_python_ast::{Expr, ExprCall, ExceptHandler, Number, Operator, Parameters, Stmt, UnaryOp};
+use ruff_python_ast::{ExceptHandler, Expr, ExprCall, Number, Operator, Parameters, Stmt, UnaryOp};
 
 use crate::einsum;
 use crate::index::Index;
@@ -149,7 +149,11 @@ impl<'a> Walk<'a> {
             }
             Stmt::Try(statement) => {
                 let handlers = statement.handlers.iter().map(|ExceptHandler::ExceptHandler(it)| &it.body[..]);
-                [&statement.body[..]].into_iter().chain(handlers).chain([&statement.orelse[..], &statement.finalbody[..]]).collect()
+                [&statement.body[..]]
+                    .into_iter()
+                    .chain(handlers)
+                    .chain([&statement.orelse[..], &statement.finalbody[..]])
+                    .collect()
             }
             Stmt::Match(statement) => statement.cases.iter().map(|case| &case.body[..]).collect(),
             _ => Vec::new(),

@@ -1,7 +1,9 @@
 //! What the readers of text share: tokens, comments in the way of each language, a limit on nesting, and the words for
 //! what a reader does not know.
 
-use certen_syntax::{Code, Cursor, Diagnostic, Diagnostics, FileId, Name, Source, Sources, Span, Token, TokenKind, lex};
+use certen_syntax::{
+    Code, Cursor, Diagnostic, Diagnostics, FileId, Name, Source, Sources, Span, Token, TokenKind, lex,
+};
 
 /// How deeply expressions are nested at most, and how many operands a chain of operators has: trees are walked
 /// recursively.
@@ -67,7 +69,7 @@ impl Depth {
 
     /// Back again.
     pub(crate) fn leave(&mut self) {
-        self.0 -= 1;
+        self.0 = self.0.saturating_sub(1);
     }
 }
 

@@ -90,7 +90,8 @@ impl Judged {
     /// If it is not safe, or the language cannot say it.
     pub fn ten(&self) -> Result<&str, Failure> {
         let refuse = |text: String| {
-            let error = Diagnostic::error(Code::E0407, None, format!("`{}` has no `.ten` program: {text}", self.name()));
+            let error =
+                Diagnostic::error(Code::E0407, None, format!("`{}` has no `.ten` program: {text}", self.name()));
             Failure::new(Arc::default(), vec![error])
         };
         match &self.ten {

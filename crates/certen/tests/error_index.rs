@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use certen::road::syntax::{Code, Diagnostic, error_index};
 use certen::guard::{self, Language};
+use certen::road::syntax::{Code, Diagnostic, error_index};
 use certen::{Module, Options};
 
 /// What checking a text says: the codes of its errors and warnings, and whether it is accepted.

@@ -9,7 +9,8 @@ use crate::kernel::{Effect, Fault, Kernel, Op, Range, Read as KernelRead, Reduct
 use crate::language::Language;
 use crate::text::{Read, undeclared};
 
-const READING: &str = "CFDlang asserts this, and its release build does not ask: the code that it makes reads out of bounds";
+const READING: &str =
+    "CFDlang asserts this, and its release build does not ask: the code that it makes reads out of bounds";
 
 /// The kernel of a program.
 pub(super) fn kernel(program: &Program, name: &str) -> Read<Kernel> {
@@ -142,8 +143,7 @@ impl Maker<'_> {
             return Err(Box::new(fault));
         }
         self.index = 0;
-        let mut ranges: Vec<Range> =
-            variable.shape.iter().map(|size| Range::up_to(self.fresh("i"), *size)).collect();
+        let mut ranges: Vec<Range> = variable.shape.iter().map(|size| Range::up_to(self.fresh("i"), *size)).collect();
         let at: Vec<Index> = ranges.iter().map(|range| Index::Name(range.name)).collect();
         self.current = None;
         if let Some(elements) = self.is_repeated(variable.name) {
@@ -354,8 +354,7 @@ impl Maker<'_> {
             }
         }
         let mut kept = at.iter();
-        let at: Vec<Index> =
-            places.into_iter().filter_map(|place| place.or_else(|| kept.next().cloned())).collect();
+        let at: Vec<Index> = places.into_iter().filter_map(|place| place.or_else(|| kept.next().cloned())).collect();
         let body = self.value(a, &at);
         Value::Reduce(Reduction::Sum, ranges, Box::new(body))
     }

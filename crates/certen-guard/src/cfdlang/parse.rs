@@ -173,8 +173,7 @@ impl Parser<'_> {
     }
 
     fn term(&mut self) -> Read<Ex> {
-        let signs =
-            [("*", Sign::Entrywise(Op::Mul)), ("/", Sign::Entrywise(Op::Div)), (".", Sign::Contraction)];
+        let signs = [("*", Sign::Entrywise(Op::Mul)), ("/", Sign::Entrywise(Op::Div)), (".", Sign::Contraction)];
         self.chain(&signs, Self::factor, Self::term)
     }
 
@@ -227,7 +226,9 @@ impl Parser<'_> {
                 self.cursor.take();
                 Ex::Int(value, token.span)
             }
-            TokenKind::Float(_) => return Err(unsupported(token.span, "a number with a point: CFDlang has none either")),
+            TokenKind::Float(_) => {
+                return Err(unsupported(token.span, "a number with a point: CFDlang has none either"));
+            }
             TokenKind::Punct("(") => {
                 self.cursor.take();
                 let inside = self.expr()?;

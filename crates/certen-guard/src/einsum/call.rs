@@ -39,7 +39,11 @@ pub(crate) fn call<'a>(
     let Some(first) = positional.next() else { return Err(unread("it has no subscripts")) };
     let Known::Text(subscripts) = &first.known else {
         let is_list = arguments.positional().nth(1).is_some_and(|second| matches!(second.known, Known::List(_)));
-        return Err(unread(if is_list { "its operands have lists of indices" } else { "its subscripts are not a literal" }));
+        return Err(unread(if is_list {
+            "its operands have lists of indices"
+        } else {
+            "its subscripts are not a literal"
+        }));
     };
     let rest: Vec<&Argument<'a>> = positional.collect();
     if rest.iter().any(|argument| matches!(argument.expr, Expr::Starred(_))) {
@@ -107,13 +111,7 @@ struct Axis {
     size: Index,
 }
 
-fn fill(
-    kernel: &mut Kernel,
-    text: &str,
-    span: Span,
-    operands: &[Operand],
-    elem: ElemType,
-) -> Result<(), EinsumError> {
+fn fill(kernel: &mut Kernel, text: &str, span: Span, operands: &[Operand], elem: ElemType) -> Result<(), EinsumError> {
     let subscripts = Subscripts::parse(text, operands.len())?;
     if subscripts.operands().len() != operands.len() {
         return Err(EinsumError::Operands { subscripts: subscripts.operands().len(), operands: operands.len() });
@@ -168,7 +166,10 @@ fn fill(
     let product = (1..operands.len()).fold(factor(0), |product, at| Value::binary(Op::Mul, product, factor(at)));
     let kept = kept(&subscripts, &ranges);
     let (kept, summed): (Vec<_>, Vec<_>) = (
-        kept.iter().filter_map(|label| ranges.iter().find(|(other, _)| other == label)).map(|(_, range)| range.clone()).collect(),
+        kept.iter()
+            .filter_map(|label| ranges.iter().find(|(other, _)| other == label))
+            .map(|(_, range)| range.clone())
+            .collect(),
         ranges.iter().filter(|(label, _)| !kept.contains(label)).map(|(_, range)| range.clone()).collect(),
     );
     let body = if summed.is_empty() { product } else { Value::Reduce(Reduction::Sum, summed, Box::new(product)) };
@@ -244,7 +245,8 @@ fn walked(kernel: &mut Kernel, subscripts: &Subscripts, operands: &[Operand]) ->
 /// The labels of the result, in order.
 fn kept(subscripts: &Subscripts, ranges: &[(IndexName, Range)]) -> Vec<IndexName> {
     let mut kept = Vec::new();
-    let most = ranges.iter().filter_map(|(label, _)| if let IndexName::Ellipsis(n) = label { Some(*n) } else { None }).max();
+    let most =
+        ranges.iter().filter_map(|(label, _)| if let IndexName::Ellipsis(n) = label { Some(*n) } else { None }).max();
     for sub in subscripts.output() {
         match *sub {
             Sub::Label(label) => kept.push(subscripts.name(label)),

@@ -85,7 +85,11 @@ fn is_nested_too_deeply(text: &str) -> bool {
             TokenKind::Dedent => blocks = blocks.saturating_sub(1),
             TokenKind::Newline => (here, outside, around) = ([0, 0], 0, Vec::new()),
             TokenKind::Comma | TokenKind::Semi => here[0] = 0,
-            TokenKind::Lpar | TokenKind::Lsqb | TokenKind::Lbrace | TokenKind::FStringStart | TokenKind::TStringStart => {
+            TokenKind::Lpar
+            | TokenKind::Lsqb
+            | TokenKind::Lbrace
+            | TokenKind::FStringStart
+            | TokenKind::TStringStart => {
                 outside += here[0] + here[1] + 1;
                 around.push(here);
                 here = [0, 0];

@@ -7,7 +7,9 @@ use certen_syntax::{Code, Diagnostic, Name, Span};
 use super::parse::{Access, Assignment, Ex, File, Variable};
 use crate::apart;
 use crate::index::Index;
-use crate::kernel::{Agreement, Effect, Kernel, Op, Range, Read as KernelRead, Reduction, Side, Statement, Tensor, Value};
+use crate::kernel::{
+    Agreement, Effect, Kernel, Op, Range, Read as KernelRead, Reduction, Side, Statement, Tensor, Value,
+};
 use crate::language::Language;
 use crate::text::{Read, dimension, unsupported};
 
@@ -38,7 +40,8 @@ pub(super) fn kernel(file: &File, assignment: &Assignment, name: &str) -> Read<K
         let is_input = *at != target.tensor || reads_target;
         let (name, elem, shape, span) = (declared.name, declared.elem, declared.shape.clone(), declared.span);
         if let Some(span) = declared.sparse {
-            let text = format!("`{name}` has a sparse format: its bounds are those of a dense tensor, and it runs as one");
+            let text =
+                format!("`{name}` has a sparse format: its bounds are those of a dense tensor, and it runs as one");
             notes.push(Diagnostic::warning(Code::W1001, span, text));
         }
         tensors.push(Tensor { name, elem, shape, span, is_input });
@@ -193,7 +196,8 @@ impl Maker<'_> {
                         _ => None,
                     };
                     if let Some((span, place)) = hidden {
-                        let construct = format!("a sum over `{index}` that is not written, {place}: write `sum({index}, …)`");
+                        let construct =
+                            format!("a sum over `{index}` that is not written, {place}: write `sum({index}, …)`");
                         return Err(unsupported(*span, construct));
                     }
                     below[only].push(*index);

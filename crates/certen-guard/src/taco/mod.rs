@@ -30,8 +30,10 @@ pub(crate) fn read(sources: &Sources, file: FileId) -> Result<Vec<Kernel>, Vec<D
     let stem = crate::read::stem(sources, file);
     let several = parsed.expressions.len() > 1;
     let named = |at: usize| if several { format!("{stem}_{}", at + 1) } else { stem.clone() };
-    let kernels = parsed.expressions.iter().enumerate().map(|(at, expression)| {
-        meaning::kernel(&parsed, expression, &named(at)).map_err(|error| vec![*error])
-    });
+    let kernels = parsed
+        .expressions
+        .iter()
+        .enumerate()
+        .map(|(at, expression)| meaning::kernel(&parsed, expression, &named(at)).map_err(|error| vec![*error]));
     kernels.collect()
 }

@@ -82,8 +82,8 @@ fn elem(word: &str) -> Option<Option<ElemType>> {
         "float" | "float32" => Some(ElemType::F32),
         "int" | "int32" | "int32_t" => Some(ElemType::I32),
         "long" | "int64" | "int64_t" => Some(ElemType::I64),
-        "complex" | "complex64" | "complex128" | "bool" | "int8" | "int16" | "uint8" | "uint16" | "uint32" | "uint64"
-        | "unsigned" | "short" | "char" => None,
+        "complex" | "complex64" | "complex128" | "bool" | "int8" | "int16" | "uint8" | "uint16" | "uint32"
+        | "uint64" | "unsigned" | "short" | "char" => None,
         _ => return None,
     })
 }
@@ -217,26 +217,24 @@ impl Parser<'_> {
 
     /// A number, or a name, or a product or sum of them.
     fn size(&mut self) -> Read<Index> {
-        let mut sum = self.size_product()?;
+        let mut depth = Depth::default();
+        let mut sum = self.size_product(&mut depth)?;
         loop {
-            let next = self.cursor.peek();
-            self.depth.enter(next.span)?;
+            depth.enter(self.cursor.peek().span)?;
             if self.cursor.eat("+") {
-                sum = sum + self.size_product()?;
+                sum = sum + self.size_product(&mut depth)?;
             } else if self.cursor.eat("-") {
-                sum = sum - self.size_product()?;
+                sum = sum - self.size_product(&mut depth)?;
             } else {
-                break;
+                return Ok(sum);
             }
         }
-        self.depth = Depth::default();
-        Ok(sum)
     }
 
-    fn size_product(&mut self) -> Read<Index> {
+    fn size_product(&mut self, depth: &mut Depth) -> Read<Index> {
         let mut product = self.size_atom()?;
         while self.cursor.eat("*") {
-            self.depth.enter(self.cursor.peek().span)?;
+            depth.enter(self.cursor.peek().span)?;
             product = product * self.size_atom()?;
         }
         Ok(product)
@@ -342,7 +340,10 @@ impl Parser<'_> {
     fn access(&mut self) -> Read<Access> {
         let (name, span) = self.cursor.expect_name("a tensor")?;
         if self.cursor.peek().is("{") && name.as_str().ends_with('_') {
-            return Err(unsupported(span.to(self.cursor.peek().span), "indices as subscripts, `A_{i,j}`: write `A(i,j)`"));
+            return Err(unsupported(
+                span.to(self.cursor.peek().span),
+                "indices as subscripts, `A_{i,j}`: write `A(i,j)`",
+            ));
         }
         let found = self.file.tensors.iter().position(|tensor| tensor.name == name);
         let tensor = found.ok_or_else(|| undeclared(span, name, "declare it above: `double A(m, n)`"))?;

@@ -8,13 +8,12 @@ use certen_syntax::{Code, Diagnostic, Name, Span};
 use super::parse::{Assignment, Definition, Ex};
 use super::ranges::{Place, infer};
 use crate::index::{Comparison, Condition, Index};
-use crate::kernel::{
-    Effect, Fault, Kernel, Op, Range, Read as KernelRead, Statement, Tensor, Value,
-};
+use crate::kernel::{Effect, Fault, Kernel, Op, Range, Read as KernelRead, Statement, Tensor, Value};
 use crate::language::Language;
 use crate::text::{Read, undeclared, unsupported};
 
-const READING: &str = "Tensor Comprehensions infers the ranges from other accesses, and reads outside of the tensor here";
+const READING: &str =
+    "Tensor Comprehensions infers the ranges from other accesses, and reads outside of the tensor here";
 
 /// The kernel of a definition.
 pub(super) fn kernel(definition: &Definition) -> Read<Kernel> {
@@ -134,6 +133,11 @@ impl Maker {
                 return Ok(());
             }
         };
+        for fact in inferred.facts {
+            if !self.kernel.facts.contains(&fact) {
+                self.kernel.facts.push(fact);
+            }
+        }
         let (target, effect) = self.target(statement, &ranges, &body)?;
         let span = statement.span;
         self.kernel.statements.push(Statement { target, span, ranges, effect, body, agreements: inferred.agreements });
@@ -160,7 +164,8 @@ impl Maker {
         let elem = self.elem(body);
         let accumulates = matches!(reduction, Some((_, false)));
         if accumulates {
-            let text = format!("`{name}` is added to before anything defines it: it begins with what the caller passes");
+            let text =
+                format!("`{name}` is added to before anything defines it: it begins with what the caller passes");
             let note = Diagnostic::warning(Code::W1001, *span, text).help("`!` after the sign begins with nothing");
             self.kernel.notes.push(note);
         }
@@ -259,9 +264,7 @@ impl Maker {
                 let on_indices = if self.is_index(condition) { self.condition(condition)? } else { None };
                 let (yes, no) = (self.value(yes)?, self.value(no)?);
                 match on_indices {
-                    Some(condition) => {
-                        Value::Choose { condition, is_lazy: true, yes: Box::new(yes), no: Box::new(no) }
-                    }
+                    Some(condition) => Value::Choose { condition, is_lazy: true, yes: Box::new(yes), no: Box::new(no) },
                     None => Value::Select(Box::new(self.value(condition)?), Box::new(yes), Box::new(no)),
                 }
             }
@@ -350,7 +353,13 @@ impl Maker {
                 | "expm1" | "cbrt",
                 1,
             ) => Value::Call(name, values),
-            _ => return Err(undeclared(span, name, "it is no tensor that is declared or defined above, and no function")),
+            _ => {
+                return Err(undeclared(
+                    span,
+                    name,
+                    "it is no tensor that is declared or defined above, and no function",
+                ));
+            }
         })
     }
 }

@@ -26,6 +26,8 @@ pub(super) struct Place {
 pub(super) struct Inferred {
     pub ranges: BTreeMap<Name, Range>,
     pub agreements: Vec<Agreement>,
+    /// What holds where no range is empty.
+    pub facts: Vec<Condition>,
 }
 
 /// What an access says of an index.
@@ -51,7 +53,7 @@ pub(super) fn infer(
             facts.assume(fact);
         }
     }
-    let mut found = Inferred { ranges: stated, agreements: Vec::new() };
+    let mut found = Inferred { ranges: stated, agreements: Vec::new(), facts: Vec::new() };
     loop {
         let mut bounds: BTreeMap<Name, Vec<Bound<'_>>> = BTreeMap::new();
         for place in places {
@@ -67,29 +69,33 @@ pub(super) fn infer(
             return found;
         }
         for (index, bounds) in bounds {
-            let range = intersected(tensors, &facts, index, &bounds, &mut found.agreements);
+            let range = intersected(tensors, &facts, index, &bounds, &mut found);
             found.ranges.insert(index, range);
         }
     }
 }
 
-/// The range that the bounds have in common.
-fn intersected(
-    tensors: &[Tensor],
-    facts: &Facts,
-    index: Name,
-    bounds: &[Bound<'_>],
-    agreements: &mut Vec<Agreement>,
-) -> Range {
+/// The range that the bounds have in common. A call is only for sizes where each of them leaves something of it.
+fn intersected(tensors: &[Tensor], facts: &Facts, index: Name, bounds: &[Bound<'_>], found: &mut Inferred) -> Range {
     let (first, others) = (&bounds[0], &bounds[1..]);
-    let (mut low, mut high, mut from) = (first.low.clone(), first.high.clone(), first);
+    let low = others.iter().fold(first.low.clone(), |low, bound| match order(facts, &low, &bound.low) {
+        KnownOrder::Equal | KnownOrder::AtLeast => low,
+        KnownOrder::AtMost => bound.low.clone(),
+        KnownOrder::Depends(..) | KnownOrder::Unknown => low.max(bound.low.clone()),
+    });
+    let mut facts = facts.clone();
+    for bound in bounds {
+        let is_something = Condition::compare(Comparison::Less, low.clone(), bound.high.clone());
+        if let Ok(fact) = is_something.cond() {
+            facts.assume(fact);
+        }
+        if !bound.is_whole && bounds.len() > 1 {
+            found.facts.push(is_something);
+        }
+    }
+    let (mut high, mut from) = (first.high.clone(), first);
     for bound in others {
-        low = match order(facts, &low, &bound.low) {
-            KnownOrder::Equal | KnownOrder::AtLeast => low,
-            KnownOrder::AtMost => bound.low.clone(),
-            KnownOrder::Depends(..) | KnownOrder::Unknown => low.max(bound.low.clone()),
-        };
-        let known = order(facts, &high, &bound.high);
+        let known = order(&facts, &high, &bound.high);
         let are_whole = from.is_whole && bound.is_whole;
         match known {
             KnownOrder::Equal => continue,
@@ -108,7 +114,7 @@ fn intersected(
         };
         let smaller = high.clone().min(bound.high.clone());
         let reading = format!("Tensor Comprehensions walks `{index}` up to {smaller}, without a word");
-        agreements.push(Agreement { by: format!("`{index}`"), first: side(from), second: side(bound), reading });
+        found.agreements.push(Agreement { by: format!("`{index}`"), first: side(from), second: side(bound), reading });
     }
     Range { name: index, low, high }
 }
@@ -121,12 +127,7 @@ fn order(facts: &Facts, a: &Index, b: &Index) -> KnownOrder {
 }
 
 /// For which values of an index an access is inside its dimension, whatever the others are.
-fn solve<'a>(
-    tensors: &[Tensor],
-    place: &'a Place,
-    index: Name,
-    resolved: &BTreeMap<Name, Range>,
-) -> Option<Bound<'a>> {
+fn solve<'a>(tensors: &[Tensor], place: &'a Place, index: Name, resolved: &BTreeMap<Name, Range>) -> Option<Bound<'a>> {
     let size = tensors.get(place.tensor)?.shape.get(place.dimension)?.clone();
     let is_whole = place.index == Index::Name(index);
     if is_whole {

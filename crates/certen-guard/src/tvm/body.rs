@@ -128,7 +128,10 @@ impl<'a> Body<'_, 'a> {
             }
             Expr::UnaryOp(unary) => unary.op == UnaryOp::USub && self.is_index(&unary.operand),
             Expr::BinOp(binary) => {
-                let is_whole = matches!(binary.op, Operator::Add | Operator::Sub | Operator::Mult | Operator::FloorDiv | Operator::Mod);
+                let is_whole = matches!(
+                    binary.op,
+                    Operator::Add | Operator::Sub | Operator::Mult | Operator::FloorDiv | Operator::Mod
+                );
                 is_whole && self.is_index(&binary.left) && self.is_index(&binary.right)
             }
             Expr::Attribute(attribute) => attribute.attr.as_str() == "var" && self.is_index(&attribute.value),
@@ -136,7 +139,9 @@ impl<'a> Body<'_, 'a> {
             Expr::Call(call) => {
                 let function = self.imports.full(&call.func);
                 let is_whole = function.as_deref().and_then(index_function).is_some();
-                is_whole && call.arguments.keywords.is_empty() && call.arguments.args.iter().all(|part| self.is_index(part))
+                is_whole
+                    && call.arguments.keywords.is_empty()
+                    && call.arguments.args.iter().all(|part| self.is_index(part))
             }
             _ => false,
         }
@@ -274,7 +279,11 @@ impl<'a> Body<'_, 'a> {
             return Err(unsupported(span, format!("a call of `{}`", self.script.snippet(&*call.func))));
         }
         let parts = &call.arguments.args;
-        let axis = call.arguments.keywords.iter().find(|keyword| keyword.arg.as_ref().is_some_and(|name| name.as_str() == "axis"));
+        let axis = call
+            .arguments
+            .keywords
+            .iter()
+            .find(|keyword| keyword.arg.as_ref().is_some_and(|name| name.as_str() == "axis"));
         let reduction = match function {
             "sum" => Some(Reduction::Sum),
             "prod" => Some(Reduction::Product),
@@ -309,9 +318,9 @@ impl<'a> Body<'_, 'a> {
             "min_value" | "max_value" | "infinity" | "inf" => {
                 Err(unsupported(span, format!("`{function}`: `.ten` has no such constant")))
             }
-            "exp" | "exp2" | "exp10" | "log" | "log2" | "log10" | "log1p" | "sqrt" | "rsqrt" | "tanh" | "tan" | "sin"
-            | "cos" | "sinh" | "cosh" | "asin" | "acos" | "atan" | "sigmoid" | "erf" | "floor" | "ceil" | "round"
-            | "trunc" | "abs" | "fabs" | "nearbyint" => {
+            "exp" | "exp2" | "exp10" | "log" | "log2" | "log10" | "log1p" | "sqrt" | "rsqrt" | "tanh" | "tan"
+            | "sin" | "cos" | "sinh" | "cosh" | "asin" | "acos" | "atan" | "sigmoid" | "erf" | "floor" | "ceil"
+            | "round" | "trunc" | "abs" | "fabs" | "nearbyint" => {
                 let name = if function == "fabs" { "abs" } else { function };
                 let parts: Vec<Value> = parts.iter().map(|part| self.value(part)).collect::<Read<_>>()?;
                 Ok(Value::Call(Name::new(name), parts))

@@ -199,7 +199,8 @@ impl Stages {
             let mut inside: BTreeSet<Name> = statement.ranges.iter().map(|range| range.name).collect();
             names(&statement.body, &mut inside, &mut sizes);
         }
-        let outputs = self.statements.iter().map(|statement| statement.target).filter(|at| !read.contains(at)).collect();
+        let outputs =
+            self.statements.iter().map(|statement| statement.target).filter(|at| !read.contains(at)).collect();
         Some(Kernel {
             name: Name::new(name),
             language: Language::Python,
