@@ -60,11 +60,11 @@ fn renamed_axes(value: &Value, taken: &mut BTreeSet<Name>) -> Value {
 fn collect_axes(value: &Value, axes: &mut BTreeMap<Name, Name>, taken: &mut BTreeSet<Name>) {
     if let Value::Reduce(_, ranges, _) = value {
         for range in ranges {
-            if !axes.contains_key(&range.name) {
+            axes.entry(range.name).or_insert_with(|| {
                 let new = Name::fresh(&word(range.name), |name| taken.contains(&name));
                 taken.insert(new);
-                axes.insert(range.name, new);
-            }
+                new
+            });
         }
     }
     value.parts().into_iter().for_each(|part| collect_axes(part, axes, taken));

@@ -163,7 +163,7 @@ impl Maker<'_> {
             };
             let second = side(found);
             let reading = format!(
-                "TACO takes the range of `{}` from {}; where {} is shorter, it reads past its end",
+                "the code that TACO makes takes the range of `{}` from {}; where {} is shorter, it goes past its end",
                 found.index, first.what, second.what
             );
             agreements.push(Agreement { by: format!("`{}`", found.index), first, second, reading });
