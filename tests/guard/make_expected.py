@@ -115,7 +115,7 @@ KERNELS = {
         "other_result": unsafe("E1002", "`i` has two sizes"),
         "index_set": refused("E1004", "sets of indices"),
         "affine": refused("E1004", "arithmetic in an index"),
-        "subscripts": refused("E0201", "`A_` is not declared"),
+        "subscripts": refused("E1004", "indices as subscripts"),
         "complex": refused("E1004", "elements of type `complex`"),
         "hidden_sum": refused("E1004", "a sum over `j` that is not written, in a divisor"),
         "format_rank": refused("E0234", "the format is for 3 dimensions"),

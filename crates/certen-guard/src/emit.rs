@@ -236,7 +236,7 @@ impl<'a> Writer<'a> {
                 called(function.as_str(), &parts, elem)?
             }
             Value::Cast(to, inside) => {
-                let natural = self.natural(inside).unwrap_or(*to);
+                let natural = inside.natural(&self.kernel.tensors).unwrap_or(*to);
                 let inside = self.value(inside, natural)?;
                 let cast = if natural == *to { inside } else { format!("{to}({inside})") };
                 if *to == elem { cast } else { format!("{elem}({cast})") }
@@ -299,7 +299,7 @@ impl<'a> Writer<'a> {
             Value::Binary(op, a, b) if op.compares() || matches!(op, Op::And | Op::Or) => self.compared(*op, a, b),
             Value::Not(a) => Ok(format!("(!{})", self.truth(a)?)),
             other => {
-                let elem = self.natural(other).unwrap_or(ElemType::F64);
+                let elem = other.natural(&self.kernel.tensors).unwrap_or(ElemType::F64);
                 let zero = literal(0.0, elem)?;
                 Ok(format!("({} != {zero})", self.value(other, elem)?))
             }
@@ -311,8 +311,8 @@ impl<'a> Writer<'a> {
             let sign = if op == Op::And { "&&" } else { "||" };
             return Ok(format!("({} {sign} {})", self.truth(a)?, self.truth(b)?));
         }
-        let natural = [a, b].into_iter().filter_map(|part| self.natural(part)).max_by_key(width);
-        let elem = natural.unwrap_or(ElemType::F64);
+        let both = Value::binary(op, a.clone(), b.clone());
+        let elem = both.natural(&self.kernel.tensors).unwrap_or(ElemType::F64);
         let sign = match op {
             Op::Less => "<",
             Op::AtMost => "<=",
@@ -321,20 +321,6 @@ impl<'a> Writer<'a> {
         };
         Ok(format!("({} {sign} {})", self.value(a, elem)?, self.value(b, elem)?))
     }
-
-    /// The element type that a value has by itself: the widest of what it reads.
-    fn natural(&self, value: &Value) -> Option<ElemType> {
-        match value {
-            Value::Cast(elem, _) => Some(*elem),
-            Value::Read(read) => self.kernel.tensors.get(read.tensor).map(|tensor| tensor.elem),
-            other => other.parts().into_iter().filter_map(|part| self.natural(part)).max_by_key(width),
-        }
-    }
-}
-
-/// Which of two element types holds the other's values.
-fn width(elem: &ElemType) -> (bool, usize) {
-    (elem.is_float(), elem.bytes())
 }
 
 fn selected(indices: &[Name]) -> String {

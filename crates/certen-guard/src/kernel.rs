@@ -284,6 +284,16 @@ impl Value {
         }
     }
 
+    /// The element type that it has by itself: the widest of what it reads, or is cast to; none for numbers alone.
+    pub fn natural(&self, tensors: &[Tensor]) -> Option<ElemType> {
+        let width = |elem: &ElemType| (elem.is_float(), elem.bytes());
+        match self {
+            Value::Cast(elem, _) => Some(*elem),
+            Value::Read(read) => tensors.get(read.tensor).map(|tensor| tensor.elem),
+            other => other.parts().into_iter().filter_map(|part| part.natural(tensors)).max_by_key(width),
+        }
+    }
+
     /// Visits every access.
     pub fn each_read<'a>(&'a self, visit: &mut impl FnMut(&'a Read)) {
         if let Value::Read(read) = self {

@@ -181,14 +181,7 @@ impl Maker {
 
     /// The element type of what a statement defines: the widest that it reads.
     fn elem(&self, body: &Value) -> ElemType {
-        let mut found: Option<ElemType> = None;
-        let wide = |elem: ElemType| (elem.is_float(), elem.bytes());
-        body.each_read(&mut |read| {
-            let elem = self.kernel.tensors[read.tensor].elem;
-            if found.is_none_or(|found| wide(elem) > wide(found)) {
-                found = Some(elem);
-            }
-        });
+        let found = body.natural(&self.kernel.tensors);
         // Bytes have no arithmetic of their own.
         found.filter(|elem| elem.has_arithmetic()).unwrap_or(ElemType::F32)
     }

@@ -168,20 +168,9 @@ impl Stages {
         Ok(Known::Tensor(target))
     }
 
-    /// The element type of a value: that of its outermost cast, else the widest that it reads.
+    /// The element type of what a stage computes.
     fn elem(&self, value: &Value) -> ElemType {
-        if let Value::Cast(elem, _) = value {
-            return *elem;
-        }
-        let wide = |elem: ElemType| (elem.is_float(), elem.bytes());
-        let mut found: Option<ElemType> = None;
-        value.each_read(&mut |read| {
-            let elem = self.tensors[read.tensor].elem;
-            if found.is_none_or(|found| wide(elem) > wide(found)) {
-                found = Some(elem);
-            }
-        });
-        found.filter(|elem| elem.has_arithmetic()).unwrap_or(ElemType::F32)
+        value.natural(&self.tensors).filter(|elem| elem.has_arithmetic()).unwrap_or(ElemType::F32)
     }
 
     /// The kernel; none if nothing is computed.
