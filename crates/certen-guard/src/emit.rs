@@ -98,7 +98,11 @@ struct Writer<'a> {
 /// A name that the program can have.
 fn allowed(base: Name, taken: &BTreeSet<Name>) -> Name {
     let base = base.as_str();
-    let base = if RESERVED.contains(&base) { format!("{base}_") } else { base.to_owned() };
+    let base = match base {
+        word if RESERVED.contains(&word) => format!("{word}_"),
+        digits if digits.starts_with(|c: char| c.is_ascii_digit()) => format!("k{digits}"),
+        word => word.to_owned(),
+    };
     Name::fresh(&base, |name| taken.contains(&name))
 }
 

@@ -26,10 +26,3 @@ pub fn read(
     kernels.iter_mut().for_each(apart);
     Ok((kernels, notes))
 }
-
-/// The name of a kernel that its text does not name: that of its file.
-pub(crate) fn stem(sources: &Sources, file: FileId) -> String {
-    let name = std::path::Path::new(sources.name(file)).file_stem().and_then(|stem| stem.to_str()).unwrap_or("kernel");
-    let word: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
-    if word.starts_with(|c: char| c.is_ascii_alphabetic()) { word } else { format!("kernel_{word}") }
-}

@@ -13,6 +13,7 @@ use crate::einsum;
 use crate::index::Index;
 use crate::kernel::Kernel;
 use crate::python::{Argument, Arguments, Imports, Known, Script, path};
+use crate::text::stem;
 use crate::tvm::{Scope, Stages, is_tvm};
 
 /// The kernels of a file, and what else its reader should know.
@@ -25,8 +26,8 @@ pub(crate) fn read(sources: &Sources, file: FileId) -> Result<(Vec<Kernel>, Vec<
         notes: Vec::new(),
         errors: Vec::new(),
     };
-    let stem = crate::read::stem(sources, file);
-    walk.scope(&script.module.body, Scope::new(), &stem);
+    let name = stem(sources, file);
+    walk.scope(&script.module.body, Scope::new(), &name);
     let Walk { mut kernels, notes, errors, .. } = walk;
     if !errors.is_empty() {
         return Err(errors);

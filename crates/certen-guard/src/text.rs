@@ -104,3 +104,10 @@ pub(crate) fn number(cursor: &mut Cursor<'_>) -> Option<f64> {
 pub(crate) fn dimension(at: usize, tensor: Name) -> String {
     format!("dimension {} of `{tensor}`", at + 1)
 }
+
+/// The name of a kernel that its text does not name: that of its file.
+pub(crate) fn stem(sources: &Sources, file: FileId) -> String {
+    let name = std::path::Path::new(sources.name(file)).file_stem().and_then(|stem| stem.to_str()).unwrap_or("kernel");
+    let word: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    if word.starts_with(|c: char| c.is_ascii_alphabetic()) { word } else { format!("kernel_{word}") }
+}

@@ -24,14 +24,14 @@ mod parse;
 use certen_syntax::{Diagnostic, FileId, Sources};
 
 use crate::kernel::Kernel;
-use crate::text::tokens;
+use crate::text::{stem, tokens};
 
 /// The kernel of a file: its statements, one after the other.
 pub(crate) fn read(sources: &Sources, file: FileId) -> Result<Kernel, Vec<Diagnostic>> {
     let tokens = tokens(sources, file, None)?;
     let (program, notes) = parse::parse(&tokens).map_err(|error| vec![*error])?;
-    let stem = crate::read::stem(sources, file);
-    let mut kernel = meaning::kernel(&program, &stem).map_err(|error| vec![*error])?;
+    let name = stem(sources, file);
+    let mut kernel = meaning::kernel(&program, &name).map_err(|error| vec![*error])?;
     kernel.notes.splice(0..0, notes);
     Ok(kernel)
 }

@@ -21,15 +21,15 @@ mod parse;
 use certen_syntax::{Diagnostic, FileId, Sources};
 
 use crate::kernel::Kernel;
-use crate::text::tokens;
+use crate::text::{stem, tokens};
 
 /// The kernels of a file.
 pub(crate) fn read(sources: &Sources, file: FileId) -> Result<Vec<Kernel>, Vec<Diagnostic>> {
     let tokens = tokens(sources, file, Some('#'))?;
     let parsed = parse::parse(&tokens).map_err(|error| vec![*error])?;
-    let stem = crate::read::stem(sources, file);
+    let name = stem(sources, file);
     let several = parsed.expressions.len() > 1;
-    let named = |at: usize| if several { format!("{stem}_{}", at + 1) } else { stem.clone() };
+    let named = |at: usize| if several { format!("{name}_{}", at + 1) } else { name.clone() };
     let kernels = parsed
         .expressions
         .iter()

@@ -85,7 +85,16 @@ const LEVELS: [&[(&str, Op)]; 6] = [
 impl Parser<'_> {
     fn definition(&mut self) -> Read<Definition> {
         self.cursor.expect_word("def")?;
-        let (name, span) = self.cursor.expect_name("the name of the definition")?;
+        // `2LUT` is a name there.
+        let (first, next) = (self.cursor.peek(), self.cursor.peek_at(1));
+        let (name, span) = match (first.kind, next.word()) {
+            (TokenKind::Int(number), Some(word)) if first.span.touches(next.span) => {
+                self.cursor.take();
+                self.cursor.take();
+                (Name::new(&format!("{number}{word}")), first.span.to(next.span))
+            }
+            _ => self.cursor.expect_name("the name of the definition")?,
+        };
         self.cursor.expect_punct("(")?;
         let mut parameters = Vec::new();
         while !self.cursor.eat(")") {

@@ -3,7 +3,7 @@
 use certen_syntax::{Code, Diagnostic, Name, Span};
 use ruff_python_ast::{CmpOp, Expr, ExprCall, Number, Operator, UnaryOp};
 
-use super::stages::{Scope, elem};
+use super::scope::{Scope, elem};
 use crate::index::{Comparison, Condition, Index};
 use crate::kernel::{Op, Range, Read as KernelRead, Reduction, Tensor, Value};
 use crate::python::{Imports, Known, Script};

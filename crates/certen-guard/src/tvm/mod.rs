@@ -4,6 +4,8 @@
 //! Ranges are those that the program states: TVM compares them with nothing.
 
 mod body;
+mod scope;
 mod stages;
 
-pub(crate) use stages::{Scope, Stages, is_tvm};
+pub(crate) use scope::Scope;
+pub(crate) use stages::{Stages, is_tvm};

@@ -1,21 +1,19 @@
 //! The tensors and stages of one scope: one kernel.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use certen_core::ElemType;
 use certen_syntax::{Code, Diagnostic, Name, Span};
 use ruff_python_ast::{Expr, Parameters, Stmt};
 
 use super::body::Body;
+use super::scope::{Scope, elem};
 use crate::apart;
 use crate::index::Index;
 use crate::kernel::{Effect, Kernel, Range, Statement, Tensor, Value};
 use crate::language::Language;
 use crate::python::{Arguments, Imports, Known, Script};
 use crate::text::{Read, unsupported};
-
-/// What the variables of a scope hold.
-pub(crate) type Scope<'a> = BTreeMap<String, Known<'a>>;
 
 /// A scope on its way to a kernel.
 pub(crate) struct Stages {
@@ -255,17 +253,4 @@ fn names(value: &Value, inside: &mut BTreeSet<Name>, sizes: &mut BTreeSet<Name>)
     if !matches!(value, Value::Reduce(..)) {
         value.parts().into_iter().for_each(|part| names(part, inside, sizes));
     }
-}
-
-/// An element type, by its name.
-pub(super) fn elem(dtype: &str, span: Span) -> Read<ElemType> {
-    Ok(match dtype {
-        "float32" => ElemType::F32,
-        "float64" => ElemType::F64,
-        "int32" => ElemType::I32,
-        "int64" => ElemType::I64,
-        "uint8" => ElemType::U8,
-        "bool" => ElemType::Bool,
-        _ => return Err(unsupported(span, format!("elements of type `{dtype}`"))),
-    })
 }
