@@ -20,6 +20,7 @@ const PAGES: [(&str, &str); 19] = [
     ("first-program", include_str!("../../../docs/guide/first-program.md")),
     ("scheduling", include_str!("../../../docs/guide/scheduling.md")),
     ("calling", include_str!("../../../docs/guide/calling.md")),
+    ("guard", include_str!("../../../docs/guide/guard.md")),
     ("language", include_str!("../../../docs/reference/language.md")),
     ("grammar", include_str!("../../../docs/reference/grammar.md")),
     ("prelude", include_str!("../../../docs/reference/prelude.md")),

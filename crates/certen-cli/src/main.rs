@@ -11,6 +11,7 @@ mod explain;
 mod explain_error;
 mod fmt;
 mod given;
+mod guard;
 mod help;
 mod passes;
 mod peers;
@@ -67,6 +68,8 @@ enum Command {
     Prove(prove::ProveArgs),
     /// Say what is on this machine, and examine its C compilers
     Doctor(doctor::DoctorArgs),
+    /// Guard kernels of other frameworks: TACO, Tensor Comprehensions, TVM, CFDlang, `einsum` in Python
+    Guard(Box<guard::GuardArgs>),
     /// Print the page of an error code
     ExplainError(explain_error::ExplainErrorArgs),
     /// Print the help of a command, or a page of the documentation
@@ -101,6 +104,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => verify::verify(&args),
         Command::Prove(args) => prove::prove(&args),
         Command::Doctor(args) => doctor::doctor(&args),
+        Command::Guard(args) => guard::guard(&args),
         Command::ExplainError(args) => explain_error::explain_error(&args),
         Command::Help(args) => help::help(&args, Cli::command()),
     };

@@ -387,3 +387,32 @@ fn slow_a_hundred_thousand_statements_in_two_seconds() {
     small.into_iter().zip(middle).for_each(|(small, middle)| grows_linearly(small, middle));
     middle.into_iter().zip(large).for_each(|(middle, large)| grows_linearly(middle, large));
 }
+
+/// The answer to `certen guard` of a text in a language.
+#[track_caller]
+fn guard(text: impl AsRef<[u8]>, ending: &str, status: i32, code: &str, words: &str) -> Ran {
+    let directory = tempfile::tempdir().unwrap();
+    let file = format!("it.{ending}");
+    fs::write(directory.path().join(&file), text).unwrap();
+    answer(directory.path(), &format!("guard {file}"), status, code, words)
+}
+
+#[test]
+fn kernels_of_other_frameworks_are_as_hostile() {
+    let deep = |open: &str, close: &str| open.repeat(200_000) + "b" + &close.repeat(200_000);
+    guard(format!("double a, b\na = {}", deep("(", ")")), "taco", 2, "E0103", "nested too deeply");
+    guard(format!("def f(float b) -> (a) {{ a = {} }}", deep("exp(", ")")), "tc", 2, "E0103", "nested too deeply");
+    guard(format!("var a : []\nvar b : []\na = {}", deep("[", "]")), "cfd", 2, "E0103", "nested too deeply");
+    guard(format!("a = {}", deep("(", ")")), "py", 2, "E0103", "nested too deeply");
+    guard(format!("a = b{}", ".b".repeat(200_000)), "py", 2, "E0103", "nested too deeply");
+    for ending in ["taco", "tc", "cfd"] {
+        guard(noise(5).take(100_000).collect::<Vec<u8>>(), ending, 2, "E0104", "");
+        guard("\0\0\0", ending, 2, "E0101", "");
+        guard("(".repeat(100_000), ending, 2, "E0103", "");
+    }
+    guard("", "taco", 0, "", "");
+    guard("", "py", 0, "", "");
+    guard("x = 1\n".repeat(50_000), "py", 0, "", "");
+    guard("x = [", "py", 2, "E0103", "not Python");
+    guard("double a(i)", "txt", 2, "E0104", "ending names no language");
+}

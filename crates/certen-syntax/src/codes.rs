@@ -882,6 +882,91 @@ derive main from f { backwards guard_mul; }
 right: "fn f(x: f64[n]) -> f64[n] { { [i] -> guard(i < n-1, x[i] * x[i+1]) | i < n } }
 derive main from f { swap_factors; backwards guard_mul; }
 " }
+
+E1001 "a kernel that leaves a tensor" {
+"`certen guard` found an access of a kernel of another framework that can be out of bounds. The message has the sizes that
+are declared and those that are used side by side, sizes and indices that show it, and how the framework reads it. Change the
+declaration or the range."
+dialect: "py"
+wrong: "from tvm import te
+m, n, h = te.var(\"m\"), te.var(\"n\"), te.var(\"h\")
+A = te.placeholder((m, h), name=\"A\")
+k = te.reduce_axis((0, h), name=\"k\")
+B = te.compute((m,), lambda y: te.sum(A[k, y], axis=k))
+"
+right: "from tvm import te
+m, n, h = te.var(\"m\"), te.var(\"n\"), te.var(\"h\")
+A = te.placeholder((h, m), name=\"A\")
+k = te.reduce_axis((0, h), name=\"k\")
+B = te.compute((m,), lambda y: te.sum(A[k, y], axis=k))
+" }
+
+E1002 "sizes of a kernel that do not agree" {
+"One index of a kernel walks along dimensions of different size, or an operation takes tensors of different shapes. `certen
+guard` shows both declarations, and what the framework makes of it: TACO takes the first size, Tensor Comprehensions the
+smallest, CFDlang does not ask, `einsum` raises an error when it runs."
+dialect: "tc"
+wrong: "def f(float(M, H) A, float(N, H) B) -> (C) {
+    C(y, x) +=! A(k, y) * B(k, x)
+}
+"
+right: "def f(float(H, M) A, float(H, N) B) -> (C) {
+    C(y, x) +=! A(k, y) * B(k, x)
+}
+" }
+
+E1003 "an index of a kernel without a meaning" {
+"An index of a kernel has no range that could be inferred, is only on the right side though nothing is reduced, or does not
+begin where the tensor begins that is defined by it, so that elements are never stored, or others are."
+dialect: "tc"
+wrong: "def f(float(N) A) -> (C) {
+    C(i) = A(i) where j in 0:N
+}
+"
+right: "def f(float(N) A) -> (C) {
+    C(i) +=! A(i) where j in 0:N
+}
+" }
+
+E1004 [Call] "a construct that the guard does not read" {
+"The file has a construct of its language that `certen guard` does not read, so nothing is said of its kernels: the message
+names it. [The guide](../guide/guard.md) lists what is read."
+dialect: "tc"
+wrong: "def f(float(N) A, int32(N) at) -> (C) {
+    C(i) = A(at(i)) where i in 0:N
+}
+"
+right: "def f(float(N) A, int32(N) at) -> (C) {
+    C(i) = A(i) where i in 0:N
+}
+" }
+
+E1005 "an einsum without a meaning" {
+"The subscripts of an `einsum` in a Python source have no meaning for its operands: NumPy, PyTorch and JAX raise an error, but
+only when the call runs."
+dialect: "py"
+wrong: "import numpy as np
+C = np.einsum(\"ij,jk->il\", A, B)
+"
+right: "import numpy as np
+C = np.einsum(\"ij,jk->ik\", A, B)
+" }
+
+W1001 "a reading that may not be what was meant" {
+"`certen guard` says how it reads a kernel where that may surprise: sparse formats of TACO run as dense tensors, chains of
+CFDlang's operators associate to the right, Tensor Comprehensions' `+=` begins with what the caller passes, and an `einsum`
+whose subscripts are not written as a literal is not looked at."
+dialect: "cfd"
+wrong: "var input a : [3]
+var input b : [3]
+var output c : [3]
+c = a - b - a
+"
+right: "var input a : [3]
+var input b : [3]
+var output c : [3]
+c = (a - b) - a
+" }
 }
 
 /// Who has to change something, and the exit status that says so.

@@ -51,6 +51,7 @@ pub mod einsum;
 mod explain;
 mod failure;
 mod front;
+pub mod guard;
 mod interface;
 mod kernel;
 mod layout;
@@ -107,6 +108,7 @@ pub mod road {
     pub use certen_derive as derive;
     pub use certen_dialects as dialects;
     pub use certen_figures as figures;
+    pub use certen_guard as guard;
     pub use certen_index as index;
     pub use certen_lang as lang;
     pub use certen_lift as lift;

@@ -3,13 +3,25 @@
 use std::fs;
 use std::path::Path;
 
+use certen::guard::{self, Language};
 use certen::road::syntax::{Code, Diagnostic, error_index};
 use certen::{Module, Options};
 
 /// What checking a text says: the codes of its errors and warnings, and whether it is accepted.
 fn verdict(dialect: &str, text: &str) -> (Vec<Code>, bool) {
     let codes = |diagnostics: &[Diagnostic]| diagnostics.iter().map(|d| d.code).collect::<Vec<Code>>();
-    match Module::from_text(&format!("example.{dialect}"), text, &Options::default()) {
+    let name = format!("example.{dialect}");
+    if Language::of(&name).is_some() {
+        return match guard::text(&name, text, None) {
+            Ok(guarded) => {
+                let faults = guarded.kernels().iter().flat_map(|kernel| kernel.faults());
+                let all = faults.map(|fault| &fault.diagnostic).chain(guarded.notes());
+                (all.map(|diagnostic| diagnostic.code).collect(), guarded.is_safe())
+            }
+            Err(failure) => (codes(failure.diagnostics()), false),
+        };
+    }
+    match Module::from_text(&name, text, &Options::default()) {
         // What is wrong with a derivation or a schedule is known when loops are made.
         Ok(module) => match module.steps() {
             [] if matches!(module.derived(), Ok(None)) => (codes(module.warnings()), true),

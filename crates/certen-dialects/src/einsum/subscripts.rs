@@ -108,8 +108,18 @@ impl Subscripts {
         Ok(subscripts)
     }
 
+    /// The indices of each operand.
+    pub fn operands(&self) -> &[Vec<Sub>] {
+        &self.operands
+    }
+
+    /// The indices of the output.
+    pub fn output(&self) -> &[Sub] {
+        &self.output
+    }
+
     /// What the user calls an index.
-    pub(super) fn name(&self, label: u32) -> IndexName {
+    pub fn name(&self, label: u32) -> IndexName {
         if self.numbers { IndexName::Number(label) } else { IndexName::Letter(letter(label)) }
     }
 }

@@ -1,0 +1,6 @@
+# Covers: an explicit output.
+import numpy as np
+
+a = np.zeros((3, 5))
+b = np.zeros((5, 2))
+r = np.einsum("ij,jk->ik", a, b)

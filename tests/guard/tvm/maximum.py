@@ -1,0 +1,8 @@
+# Covers: te.max over an axis.
+from tvm import te
+import tvm
+
+m, n, h = te.var("m"), te.var("n"), te.var("h")
+A = te.placeholder((m, n), name="A")
+k = te.reduce_axis((0, n), name="k")
+S = te.compute((m,), lambda i: te.max(A[i, k], axis=k), name="S")
