@@ -5,11 +5,13 @@
 
 mod free;
 mod lift;
+mod once;
 mod order;
 mod report;
 mod sizes;
 
 pub use lift::{Lifted, lift, lift_at};
+pub use once::{Kept, computed_once};
 pub use order::{OrderSearch, pairwise};
 pub use report::{Contraction, FACTORED, LiftReport};
 pub use sizes::{lower_bounds, never_dearer, repaired};

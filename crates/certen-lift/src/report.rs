@@ -5,6 +5,8 @@ use std::fmt;
 use certen_index::Ix;
 use certen_syntax::Name;
 
+use crate::once::Kept;
+
 /// A contraction that was lifted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Contraction {
@@ -31,9 +33,16 @@ pub const FACTORED: &str = "sums are factored, as `--fp relaxed` allows where th
 pub struct LiftReport {
     /// Each contraction that was lifted.
     pub contractions: Vec<Contraction>,
+    /// What is computed once for many elements.
+    pub kept: Vec<Kept>,
 }
 
 impl LiftReport {
+    /// Whether nothing was done.
+    pub fn is_empty(&self) -> bool {
+        self.contractions.is_empty() && self.kept.is_empty()
+    }
+
     /// Whether a contraction of floats was lifted: what is in between is something else then, not only rounded otherwise.
     pub fn factors_floats(&self) -> bool {
         self.contractions.iter().any(|contraction| contraction.of_floats)
@@ -42,13 +51,18 @@ impl LiftReport {
 
 impl fmt::Display for LiftReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.contractions.is_empty() {
+        if self.is_empty() {
             return writeln!(f, "nothing to lift: no order needs fewer multiplications for all sizes");
         }
         for Contraction { binding, factors, order, before, after, .. } in &self.contractions {
             writeln!(f, "in {binding}: {} factors, {}", factors.len(), factors.join(" "))?;
             writeln!(f, "  {}", order.join(", "))?;
             writeln!(f, "  multiplications: {before} as written, {after} lifted")?;
+        }
+        for Kept { binding, name, over } in &self.kept {
+            let over: Vec<String> = over.iter().map(Name::to_string).collect();
+            let each = if over.is_empty() { String::new() } else { format!(" for each {}", over.join(", ")) };
+            writeln!(f, "in {binding}: {name} is the same for many elements: computed once{each}")?;
         }
         if self.factors_floats() {
             writeln!(f, "{FACTORED}")?;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use certen_core::{Program, TensorType, TypeError};
 use certen_index::{Condition, Status};
-use certen_loops::{FpMode, LoopProgram, in_place, lower, with_output_types};
+use certen_loops::{FpMode, LoopProgram, in_place, lower, solved, verify_changed, with_output_types};
 use certen_syntax::{Code, Diagnostic, Remedy};
 use certen_teml::{Compiled, Path};
 
@@ -65,6 +65,9 @@ impl Begin {
             return Err(error.help("`contract` keeps the sum in a tensor of its own"));
         }
         let lowered = in_place(lower(program, fp)?);
+        // What is shown of a loop with a condition is not always shown of the iteration that it picks.
+        let solved = solved(&lowered).filter(|solved| verify_changed(solved, &lowered).is_empty());
+        let lowered = solved.unwrap_or(lowered);
         if self.derivations().is_none() {
             return Ok(lowered);
         }

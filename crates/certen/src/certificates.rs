@@ -124,7 +124,7 @@ impl Module {
             "compared": validation.settings(),
             "trusted": TRUSTED,
         });
-        if let Some(optimised) = self.optimisation()?.filter(|optimised| !optimised.report.contractions.is_empty()) {
+        if let Some(optimised) = self.optimisation()?.filter(|optimised| !optimised.report.is_empty()) {
             about["lifted"] = optimised.report.to_string().lines().map(str::trim).collect();
         }
         let mut certificate = Certificate {

@@ -265,7 +265,7 @@ fn optimised(asked: &Asked<'_>) -> Result<String, Failure> {
         }
         Agreement::Differs { .. } => "checked: it differs".into(),
     };
-    let lifted = if report.contractions.is_empty() { "nothing was lifted\n".into() } else { report.to_string() };
+    let lifted = if report.is_empty() { "nothing was lifted\n".into() } else { report.to_string() };
     let sizes = if asked.ordered.is_some() { "the order of products is the best one for these sizes\n" } else { "" };
     Ok(format!("{lifted}{sizes}{checked}\n\n{program}"))
 }

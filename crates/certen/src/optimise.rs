@@ -1,12 +1,13 @@
 //! Optimisation: the program that loops are made from, rewritten and compared with the one that was written.
 //!
 //! Laws of the tensor algebra make a program of TeIL or the model language simpler (TeIL, Sec. 3.6), common
-//! subexpressions are computed once (model language, Sec. 5), then contractions are lifted in Core. What may change a
-//! result of floats is left out except with [`FpMode::Relaxed`](crate::FpMode::Relaxed).
+//! subexpressions are computed once (model language, Sec. 5), then contractions are lifted in Core, and what is the same for many
+//! elements is computed once. What may change a result of floats is left out except with
+//! [`FpMode::Relaxed`](crate::FpMode::Relaxed).
 
 use certen_core::{ElemType, Program};
 use certen_dialects::algebra::{self, Typed};
-use certen_lift::{LiftReport, Lifted, lift, lift_at, never_dearer};
+use certen_lift::{LiftReport, Lifted, computed_once, lift, lift_at, never_dearer};
 use certen_loops::FpMode;
 use certen_syntax::{Diagnostic, Diagnostics, Name, Remedy};
 use certen_validate::{Agreement, agree};
@@ -47,11 +48,13 @@ pub(crate) fn optimise(
         Some(typed) => simplify(typed, core, options.elem, strict)?,
         None => Simplified::default(),
     };
-    let lifted = |program: &Program| match strict {
-        true => Lifted { program: program.clone(), report: LiftReport::default() },
-        false => lift(program),
+    let lifted = |program: &Program| {
+        once(match strict {
+            true => Lifted { program: program.clone(), report: LiftReport::default() },
+            false => lift(program),
+        })
     };
-    let changed = |lifted: &Lifted| plain.is_some() || !lifted.report.contractions.is_empty();
+    let changed = |lifted: &Lifted| plain.is_some() || !lifted.report.is_empty();
     let plain_lifted = lifted(plain.as_ref().unwrap_or(core));
     // A contraction that is shared is not lifted together with those around it: what comes to less is taken.
     let shared = shared.map(|shared| lifted(&shared)).filter(|s| never_dearer(&plain_lifted.program, &s.program));
@@ -68,9 +71,15 @@ pub(crate) fn optimise(
 pub(crate) fn lifted_at(core: &Program, other: &Program, sizes: &[i64]) -> Option<Lifted> {
     let sizes: FxHashMap<Name, i64> = core.sizes.iter().copied().zip(sizes.iter().copied()).collect();
     let count = |program: &Program| program.multiplications().ok()?.eval(&|name| sizes.get(&name).copied()).ok();
-    let lifted = lift_at(core, sizes.clone());
+    let lifted = once(lift_at(core, sizes.clone()));
     let (before, after) = (count(other)?, count(&lifted.program)?);
     (after.saturating_mul(5) <= before.saturating_mul(4)).then_some(lifted)
+}
+
+/// With what is the same for many elements computed once.
+fn once(mut lifted: Lifted) -> Lifted {
+    lifted.report.kept = computed_once(&mut lifted.program);
+    lifted
 }
 
 /// A rewritten program that was compared with the one that was written.

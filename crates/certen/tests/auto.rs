@@ -401,7 +401,7 @@ fn cheap_stages_are_computed_where_they_are_read() {
 }
 
 /// Stencils and reductions, each with a step that its schedule has.
-const SWEEPS: [(&str, &str); 11] = [
+const SWEEPS: [(&str, &str); 14] = [
     (
         "fn f(x: f64[m, n]) -> f64[m-2, n-2] where m >= 2, n >= 2 { let r = { [i, j] -> x[i, j] + x[i, j+1] + x[i, j+2] }; \
          { [i, j] -> (r[i, j] + r[i+1, j] + r[i+2, j]) / 9 } }",
@@ -436,6 +436,24 @@ const SWEEPS: [(&str, &str); 11] = [
         "fn f(x: f64[m, n]) -> f64[m, n] { iterate 3 times u = x { { [i, j] -> u[i-1, j] + u[i, j] * u[i+1, j] \
          | 1 <= i < m - 1, j < n; iv -> u[iv] } } }",
         "unroll_and_jam(u_next.iv_0#2, 4)",
+    ),
+    // What is added to an element takes several operations; where there are few bodies, they are left as they are.
+    (
+        "fn f(x: f64[n, 3], y: f64[m, 3]) -> f64[n, 3] { { [i] -> sum({ [j] -> { let d = y[j] - x[i]; \
+         let r = d @ d + 0.5; d / (r * sqrt(r)) } | j < m }, axis = 0) } }",
+        "registers(result, result.j);\nvectorize(result.i, 16)",
+    ),
+    // Only the largest of these images is computed in strips.
+    (
+        "fn f(x: f64[n, m]) -> f64[n-4, m-4] where n >= 4, m >= 4 { let a = { [i, j] -> (x[i, j] * x[i+2, j+2] - x[i+1, j]) \
+         * (x[i+2, j] - 3 * x[i, j+1]) | i < n - 2, j < m - 2 }; \
+         { [i, j] -> sum({ [k, l] -> a[i+k, j+l] * x[k, l] | k < 3, l < 3 }) * x[i, j] } }",
+        "compute_at(a, result.i.o)",
+    ),
+    // Norms of rows are sums of their own.
+    (
+        "fn f(x: f64[m, n], y: f64[m, n]) -> f64[m, m] { { [i, j] -> x[i] @ y[j] / (norm(x[i]) * norm(y[j])) } }",
+        "vectorize(v.j, 16)",
     ),
 ];
 

@@ -4,8 +4,8 @@
 //! paste and edit. Each is a file of its own, with its idea, when it applies and what it costs. For each nest, what the strategies
 //! propose is tried, the cheapest first: the first proposal whose steps can all be taken, with every condition proved for all
 //! sizes, is taken. Where there is none the nest stays as it is. Before that, stages that cost little are computed where they are read
-//! (`inlined.rs`), what is more than one sum is separated (`apart.rs`), and nests that handle many small tensors one after the
-//! other are taken together (`elements.rs`); after it, large outputs are stored past the caches (`streamed.rs`).
+//! (`inlined.rs`), what is more than one sum is separated (`apart.rs`), nests that handle many small tensors one after the
+//! other are taken together (`elements.rs`), and stages that read rows of each other go in strips (`strips.rs`); after it, large outputs are stored past the caches (`streamed.rs`).
 //!
 //! Needs: loops before memory is shared. Guarantees: the same program, sizes and machine description give the same steps.
 //! Which operations an element is made by, and in which order, depends on the program and the element type alone, not on
@@ -19,11 +19,13 @@ mod contraction;
 mod elements;
 mod extreme;
 mod fused;
+mod held;
 mod inlined;
 mod rowwise;
 mod stencil;
 mod steps;
 mod streamed;
+mod strips;
 mod sum;
 mod thin;
 mod tile;
@@ -131,7 +133,7 @@ const STRATEGIES: [Strategy; 5] =
 /// What it proposes for a nest with these statements that is no sum of products.
 type OtherStrategy = fn(&LoopProgram, Name, &[Site<'_>], &Machine, FpMode) -> Option<Planned>;
 
-const OTHERS: [OtherStrategy; 4] = [stencil::plan, extreme::plan, rowwise::plan, carried::plan];
+const OTHERS: [OtherStrategy; 5] = [stencil::plan, extreme::plan, rowwise::plan, carried::plan, held::plan];
 
 /// A schedule for loops, nest by nest, and the loops after it. For loops with numbers in place of sizes, `like` has the plans
 /// without: where there is none, the order of operations is to stay what it is. None if the numbers do not allow what was
@@ -165,6 +167,14 @@ pub fn automatic(
     // In longer programs a nest is a small part, and a plan for each takes long.
     let nests = if nests.len() > MOST_NESTS { IndexMap::new() } else { nests };
     let is_done = |plans: &[Planned], nest: &Name| plans.iter().any(|plan| is_of(plan, nest));
+    for all in strips::plans(program, &nests, machine, fp) {
+        let is_free = |plan: &Planned| !plan.with.iter().chain([&plan.nest]).any(|nest| is_done(&plans, nest));
+        let made =
+            all.into_iter().filter(is_free).find_map(|plan| Some((taken(&scheduled.program, &plan.steps)?, plan)));
+        if let Some((made, plan)) = made {
+            keep(&mut plans, &mut scheduled, made, plan);
+        }
+    }
     for (nest, sites) in nests {
         if !is_asked(&nest) || is_done(&plans, &nest) {
             continue;
@@ -188,8 +198,7 @@ pub fn automatic(
             _ => {
                 let all = OTHERS.iter().filter_map(|strategy| strategy(program, nest, &sites, machine, fp));
                 // Sums that are all short gain nothing by themselves; with numbers they are made as without.
-                let gains =
-                    |plan: &Planned| like.is_some() || plan.form != Form::Sums || plan.steps.contains("vectorize(");
+                let gains = |plan: &Planned| has_sums || plan.form != Form::Sums || plan.steps.contains("vectorize(");
                 all.filter(gains).collect()
             }
         };
