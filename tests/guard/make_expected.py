@@ -211,6 +211,8 @@ KERNELS = {
         "scan": refused("E1004", "`te.scan`"),
         "reducer": refused("E1004", "`te.comm_reducer`"),
         "half": refused("E1004", "elements of type `float16`"),
+        "no_sizes": unsafe("E1003", "there are no sizes"),
+        "outer_tensor": unsafe("E1001", "i must be below n"),
         "python_conditional": refused("E1004", "Python's conditional"),
     },
     "cfdlang": {

@@ -58,7 +58,8 @@ enum Form {
 
 pub fn guard(args: &GuardArgs) -> Outcome {
     let report = Report::new(args.json);
-    if !args.run && !(args.given.inputs.is_empty() && args.given.dims.is_empty()) {
+    let is_given = !args.given.inputs.is_empty() || !args.given.dims.is_empty();
+    if is_given && !args.run {
         let text = "`--in` and `--dim` are for `--run`";
         return Err(report.error(Diagnostic::error(Code::E0407, None, text)));
     }

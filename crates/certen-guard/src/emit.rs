@@ -97,8 +97,8 @@ struct Writer<'a> {
 
 /// A name that the program can have.
 fn allowed(base: Name, taken: &BTreeSet<Name>) -> Name {
-    let base = base.as_str();
-    let base = match base {
+    let word: String = base.as_str().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    let base = match word.as_str() {
         word if RESERVED.contains(&word) => format!("{word}_"),
         digits if digits.starts_with(|c: char| c.is_ascii_digit()) => format!("k{digits}"),
         word => word.to_owned(),

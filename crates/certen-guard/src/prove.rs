@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use certen_index::{Cond, Decision, Facts, IxError};
+use certen_index::{Cond, Decision, Facts, IxError, Verdict};
 use certen_syntax::{Code, Diagnostic, Name};
 
 use crate::index::{Comparison, Condition, Index, Values};
@@ -18,6 +18,10 @@ use crate::replay::{self, Around};
 pub fn faults(kernel: &Kernel) -> Vec<Fault> {
     let mut faults = kernel.faults.clone();
     let sizes = known(kernel);
+    if let Verdict::No(_) = sizes.satisfiable() {
+        let text = "there are no sizes for which every range of this kernel has a value";
+        faults.push(Fault::of(Diagnostic::error(Code::E1003, kernel.span, text).label("this kernel"), ""));
+    }
     for statement in &kernel.statements {
         let mut walk = Walk { kernel, faults: Vec::new(), scope: Vec::new() };
         for agreement in &statement.agreements {

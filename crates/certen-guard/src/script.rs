@@ -27,7 +27,7 @@ pub(crate) fn read(sources: &Sources, file: FileId) -> Result<(Vec<Kernel>, Vec<
         errors: Vec::new(),
     };
     let name = stem(sources, file);
-    walk.scope(&script.module.body, Scope::new(), &name);
+    walk.scope(&script.module.body, Scope::new(), Stages::new(), &name);
     let Walk { mut kernels, notes, errors, .. } = walk;
     if !errors.is_empty() {
         return Err(errors);
@@ -65,8 +65,7 @@ impl<'a> Visitor<'a> for Calls<'a> {
 
 impl<'a> Walk<'a> {
     /// The statements of a function, or of the file.
-    fn scope(&mut self, body: &'a [Stmt], mut scope: Scope<'a>, name: &str) {
-        let mut stages = Stages::new();
+    fn scope(&mut self, body: &'a [Stmt], mut scope: Scope<'a>, mut stages: Stages, name: &str) {
         self.statements(body, &mut scope, &mut stages);
         self.kernels.extend(stages.kernel(name));
     }
@@ -99,12 +98,12 @@ impl<'a> Walk<'a> {
     fn statement(&mut self, statement: &'a Stmt, scope: &mut Scope<'a>, stages: &mut Stages) {
         match statement {
             Stmt::FunctionDef(function) => {
-                let mut inside = scope.clone();
-                self.parameters(&function.parameters, &mut inside);
-                self.scope(&function.body, inside, function.name.as_str());
+                let (mut inside, mut inner) = (scope.clone(), stages.inside());
+                self.parameters(&function.parameters, &mut inside, &mut inner);
+                self.scope(&function.body, inside, inner, function.name.as_str());
                 scope.insert(function.name.as_str().to_owned(), Known::Function(function));
             }
-            Stmt::ClassDef(class) => self.scope(&class.body, scope.clone(), class.name.as_str()),
+            Stmt::ClassDef(class) => self.scope(&class.body, scope.clone(), stages.inside(), class.name.as_str()),
             Stmt::Assign(assign) => {
                 let mut value = self.value(&assign.value, scope, stages);
                 if matches!(value, Known::Unknown)
@@ -170,11 +169,12 @@ impl<'a> Walk<'a> {
             assigned(body, &mut changed);
         }
         for name in changed {
-            scope.insert(name.clone(), Known::Opaque(Name::new(&name)));
+            let opaque = Known::Opaque(stages.size(&name));
+            scope.insert(name, opaque);
         }
     }
 
-    fn parameters(&mut self, parameters: &'a Parameters, scope: &mut Scope<'a>) {
+    fn parameters(&mut self, parameters: &'a Parameters, scope: &mut Scope<'a>, stages: &mut Stages) {
         for parameter in parameters.iter() {
             let name = parameter.name().as_str();
             let annotated = parameter.annotation().and_then(einsum::annotated);
@@ -182,7 +182,7 @@ impl<'a> Walk<'a> {
                 let lines = parameters.iter().filter(|it| self.script.line(it) == self.script.line(&parameter)).count();
                 self.script.comment(&parameter).filter(|_| lines == 1).and_then(einsum::commented)
             };
-            let known = annotated.or_else(commented).unwrap_or_else(|| Known::Opaque(Name::new(name)));
+            let known = annotated.or_else(commented).unwrap_or_else(|| Known::Opaque(stages.size(name)));
             scope.insert(name.to_owned(), known);
         }
     }
@@ -194,7 +194,7 @@ impl<'a> Walk<'a> {
                 if let Known::Tensor(tensor) = value {
                     stages.named(tensor, name);
                 }
-                let value = if let Known::Unknown = value { Known::Opaque(Name::new(name)) } else { value };
+                let value = if let Known::Unknown = value { Known::Opaque(stages.size(name)) } else { value };
                 scope.insert(name.to_owned(), value);
             }
             Expr::Tuple(_) | Expr::List(_) => {

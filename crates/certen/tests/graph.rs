@@ -15,7 +15,7 @@ const ROAD: &[&[&str]] = &[
     &["index"],
     &["core"],
     &["lang", "dialects"],
-    &["figures"],
+    &["figures", "guard"],
     &["lift", "derive"],
     &["loops"],
     &["teml"],

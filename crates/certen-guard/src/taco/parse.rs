@@ -271,13 +271,12 @@ impl Parser<'_> {
         let mut left = operand(self)?;
         let mut levels = 0;
         // What begins a line is an option or another expression.
-        while let Some((sign, op)) =
+        while let Some((_, op)) =
             signs.iter().find(|(sign, _)| self.cursor.peek().is(sign) && !self.begins_option()).copied()
         {
             let span = self.cursor.take().span;
             self.depth.enter(span)?;
             levels += 1;
-            debug_assert!(!sign.is_empty());
             left = Ex::Binary(op, Box::new(left), Box::new(operand(self)?), span);
         }
         (0..levels).for_each(|_| self.depth.leave());

@@ -29,7 +29,7 @@ impl<'a> Body<'_, 'a> {
 
     fn tensor(&self, expr: &Expr) -> Option<usize> {
         match self.known(expr)? {
-            Known::Tensor(tensor) => Some(*tensor),
+            Known::Tensor(tensor) => Some(*tensor).filter(|tensor| *tensor < self.tensors.len()),
             _ => None,
         }
     }
@@ -53,7 +53,7 @@ impl<'a> Body<'_, 'a> {
             },
             Expr::Name(name) => match self.known(expr) {
                 Some(Known::Number(value)) => Value::Number(*value),
-                Some(Known::Tensor(tensor)) => self.access(*tensor, &[], span)?,
+                Some(Known::Tensor(tensor)) if *tensor < self.tensors.len() => self.access(*tensor, &[], span)?,
                 _ => return Err(undeclared(span, Name::new(name.id.as_str()), "it is not known what it holds")),
             },
             Expr::UnaryOp(unary) => {

@@ -22,6 +22,10 @@ pub(crate) struct Stages {
     /// Tensors whose names are those of the functions that made them.
     unnamed: BTreeSet<usize>,
     axes: u64,
+    /// How many of the tensors are those of the scopes around.
+    inherited: usize,
+    /// Names of sizes: no two that are not known to be equal have one.
+    sizes: BTreeSet<Name>,
 }
 
 /// Whether a function is TVM's.
@@ -32,7 +36,27 @@ pub(crate) fn is_tvm(path: &str) -> bool {
 impl Stages {
     /// Nothing yet.
     pub fn new() -> Stages {
-        Stages { tensors: Vec::new(), statements: Vec::new(), unnamed: BTreeSet::new(), axes: 0 }
+        let (tensors, statements, unnamed) = (Vec::new(), Vec::new(), BTreeSet::new());
+        Stages { tensors, statements, unnamed, axes: 0, inherited: 0, sizes: BTreeSet::new() }
+    }
+
+    /// The stages of a function inside of a scope: it sees the tensors around it, and computes its own.
+    pub fn inside(&self) -> Stages {
+        Stages {
+            tensors: self.tensors.clone(),
+            statements: Vec::new(),
+            unnamed: BTreeSet::new(),
+            axes: self.axes,
+            inherited: self.tensors.len(),
+            sizes: self.sizes.clone(),
+        }
+    }
+
+    /// A name for a size that is not known to be equal to any other.
+    pub fn size(&mut self, name: &str) -> Name {
+        let name = Name::fresh(name, |name| self.sizes.contains(&name));
+        self.sizes.insert(name);
+        name
     }
 
     /// A variable is given a tensor: that is what people call it.
@@ -60,7 +84,9 @@ impl Stages {
         match function {
             "var" | "size_var" | "Var" | "SizeVar" => {
                 let name = text(0, "name").unwrap_or_else(|| "n".into());
-                Ok(Known::Index(Index::Name(Name::new(&name))))
+                let word: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+                let is_word = word.starts_with(|c: char| c.is_ascii_alphabetic());
+                Ok(Known::Index(Index::Name(self.size(if is_word { &word } else { "n" }))))
             }
             "const" => Ok(arguments.get(0, "value").map_or(Known::Unknown, |argument| argument.known.clone())),
             "placeholder" => {
@@ -172,7 +198,7 @@ impl Stages {
     }
 
     /// The kernel; none if nothing is computed.
-    pub fn kernel(self, name: &str) -> Option<Kernel> {
+    pub fn kernel(mut self, name: &str) -> Option<Kernel> {
         let span = self.statements.first()?.span;
         let mut read = BTreeSet::new();
         for statement in &self.statements {
@@ -181,7 +207,15 @@ impl Stages {
             });
         }
         let mut sizes = BTreeSet::new();
-        self.tensors.iter().flat_map(|tensor| &tensor.shape).for_each(|size| size.names(&mut sizes));
+        for (at, tensor) in self.tensors.iter_mut().enumerate() {
+            // Of the tensors around, those are inputs that it reads.
+            if at < self.inherited {
+                tensor.is_input = read.contains(&at);
+            }
+            if at >= self.inherited || tensor.is_input {
+                tensor.shape.iter().for_each(|size| size.names(&mut sizes));
+            }
+        }
         for statement in &self.statements {
             let mut inside: BTreeSet<Name> = statement.ranges.iter().map(|range| range.name).collect();
             names(&statement.body, &mut inside, &mut sizes);
