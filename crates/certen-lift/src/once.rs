@@ -14,7 +14,7 @@
 
 use std::collections::BTreeSet;
 
-use certen_core::{Binding, Program, Range, Term, TermId, Terms, TypeError};
+use certen_core::{Binary, Binding, Program, Range, Term, TermId, Terms, TypeError};
 use certen_index::{Cond, Facts, Ix, IxError, Verdict};
 use certen_syntax::Name;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -105,6 +105,9 @@ impl Place<'_> {
     /// The term of a binding without what is kept.
     fn binding(&mut self, root: TermId) -> Result<TermId, TypeError> {
         let Some(chain) = Chain::of(self.terms, root) else { return Ok(root) };
+        if self.terms.reachable([root]).nth(MOST_TERMS).is_some() {
+            return Ok(root);
+        }
         // The generations that each name depends on.
         let mut names: FxHashMap<Name, BTreeSet<usize>> = FxHashMap::default();
         names.extend(chain.loops.iter().enumerate().map(|(at, (index, _))| (*index, BTreeSet::from([at]))));
@@ -165,7 +168,7 @@ impl Place<'_> {
     ) -> bool {
         let (mut open, mut whole, mut seen) = (vec![body], false, FxHashSet::default());
         while let Some(id) = open.pop() {
-            if !seen.insert(id) || seen.len() > MOST_TERMS {
+            if !seen.insert(id) {
                 continue;
             }
             let term = self.terms.get(id);
@@ -258,7 +261,7 @@ impl Place<'_> {
         Ok(facts)
     }
 
-    /// Whether all reads of a value are in bounds, and no extreme is one of nothing, where these facts hold.
+    /// Whether all reads of a value are in bounds, no integer is divided, and no extreme is one of nothing, where these facts hold.
     fn is_safe(&self, facts: &Facts, value: TermId) -> Result<bool, IxError> {
         let mut open = vec![(value, facts.clone())];
         let mut looks = MOST_TERMS;
@@ -283,6 +286,12 @@ impl Place<'_> {
                     let (i, mut inside) = (Ix::var(*index), facts);
                     inside.assume(Cond::le(&range.lo, &i)?.and(Cond::lt(&i, &range.hi)?).and(cond.clone()));
                     open.push((*body, inside));
+                }
+                // Integers are not divided by 0 where nothing asks for it.
+                Term::Binary(Binary::Div | Binary::ControlledDiv | Binary::FloorDiv | Binary::Mod, a, _)
+                    if !self.terms.ty(*a).elem.is_float() =>
+                {
+                    return Ok(false);
                 }
                 Term::Unary(_, a) | Term::Cast(_, a) => open.push((*a, facts)),
                 term @ (Term::Binary(..) | Term::Choose(..) | Term::Fma(..)) => {

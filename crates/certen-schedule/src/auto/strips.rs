@@ -136,7 +136,7 @@ fn planned(group: &[&Rows<'_>], machine: &Machine) -> Vec<Planned> {
         steps.parallelize(&strip);
         steps.text()
     };
-    let why = format!("{} are computed where they are read, for {ROWS} rows at a time", joined(&names));
+    let why = format!("{ROWS} rows at a time, with those of {} that they are computed from", joined(&names));
     let plan = |together| Planned {
         nest: last.nest,
         with: nests.clone(),
