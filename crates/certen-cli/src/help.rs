@@ -16,7 +16,7 @@ pub struct HelpArgs {
 }
 
 /// The pages, by the names of their files.
-const PAGES: [(&str, &str); 19] = [
+const PAGES: [(&str, &str); 20] = [
     ("first-program", include_str!("../../../docs/guide/first-program.md")),
     ("scheduling", include_str!("../../../docs/guide/scheduling.md")),
     ("calling", include_str!("../../../docs/guide/calling.md")),
