@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use certen_core::domain::magnitude::{Magnitude, Measured};
 use certen_core::domain::{Machine, Scalar};
-use certen_core::{Program, Tensor, Term, Unary, parse_program};
+use certen_core::{Program, Tensor, Term, parse_program};
 use certen_loops::{FpMode, Lend, LoopProgram, lower, pad, parallelise, reuse, verify};
 use certen_runtime::Cache;
 use certen_syntax::Sources;
