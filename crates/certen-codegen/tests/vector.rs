@@ -340,6 +340,8 @@ fn other_vector_loops_have_the_same_bits() {
         "h[i] = k[2*i] + k[i]",
         "q[i] = q0[4*i] - q0[2*i + 1]",
         "t[i, 1] = x[2*i + 1] * x[i] + x[i + 1] * 0.5",
+        "y[i] = tanh(x[i]) + pow(x[i], x[i + 1])",
+        "g[i] = exp(f[i]) * log1p(f[i + 1])",
     ];
     let without = [
         "y[i] = x[LAST - i]",
@@ -348,7 +350,7 @@ fn other_vector_loops_have_the_same_bits() {
         "y[LAST - i] = x[i]",
         "t[i, 1] = x[i]",
         "y[i] = m[i, i]",
-        "y[i] = tanh(x[i])",
+        "y[i] = libm_tanh(x[i])",
         "h[i] = floor_div(k[i], 3)",
         "y[i] = x[i]\nif i <= 3 {\n  y[i] += x[i + 8]\n}",
         "y[i] = 0.0\nfor j in 0..i {\n  y[i] += x[j]\n}",

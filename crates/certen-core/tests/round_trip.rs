@@ -361,7 +361,7 @@ fn random_programs_use_every_form() {
     let bytes = prop::collection::vec(any::<u8>(), 600);
     let mut forms: Vec<Discriminant<Term>> = Vec::new();
     let mut operations = BTreeSet::new();
-    for _ in 0..400 {
+    for _ in 0..1500 {
         let tree = bytes.new_tree(&mut runner).unwrap();
         let Some(program) = random_program(&tree.current()) else { continue };
         for (_, term) in program.terms.iter() {

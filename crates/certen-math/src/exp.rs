@@ -141,21 +141,21 @@ pub(crate) fn exp2(precision: Precision) -> Recipe {
     b.recipe(moved(b, p, shifted), Some((!x.abs().less(b.float(plainly)), rare)))
 }
 
-/// `exp(x) - 1`, for an `x` whose power of two is a number.
-pub(crate) fn less_one<'b>(b: &'b Builder, x: V<'b>) -> V<'b> {
+/// `exp(x) - 1`, for an `x` whose power of two is a number, and what its sum rounds away.
+pub(crate) fn less_one<'b>(b: &'b Builder, x: V<'b>) -> (V<'b>, V<'b>) {
     let Reduced { shifted, k, first, r, part } = reduced(b, x);
     let low = k.fma(b.float(-part), first - r);
     let small = (r * r).fma(polynomial(b, r), low);
     let scale = b.power_of_two(shifted);
     let (sum, error) = fast_sum(scale - 1.0, scale * r);
-    sum + scale.fma(small, error)
+    fast_sum(sum, scale.fma(small, error))
 }
 
 pub(crate) fn expm1(precision: Precision) -> Recipe {
     let b = &Builder::new(precision, Precision::Double);
     let x = b.argument(0);
     // Below the least it is -1; up to the most 2^k is a number.
-    let value = less_one(b, between(b, x, -40.0, 708.0));
+    let (value, _) = less_one(b, between(b, x, -40.0, 708.0));
     let value = value.abs().signed(x.sign());
     if precision == Precision::Single {
         return b.recipe(value, None);

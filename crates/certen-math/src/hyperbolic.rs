@@ -30,9 +30,9 @@ pub(crate) fn tanh(precision: Precision) -> Recipe {
     let most = b.float(20.0);
     let size = most.less(x.abs()).select(most, x.abs());
     if precision == DOUBLE {
-        let t = less_one(b, size + size);
+        let (t, low) = less_one(b, size + size);
         let (below, error) = exact_sum(b.float(2.0), t);
-        return b.recipe(quotient(t, None, below, error).signed(x.sign()), None);
+        return b.recipe(quotient(t, Some(low), below, error + low).signed(x.sign()), None);
     }
     let z = size * size;
     let small = (size * z).fma(b.estrin(z, &TANH_SINGLE), size);
@@ -62,8 +62,9 @@ fn by_exponential(precision: Precision, odd: bool, value: impl for<'b> Fn(&'b Bu
 
 pub(crate) fn sinh(precision: Precision) -> Recipe {
     by_exponential(precision, true, |b, size| {
-        let t = less_one(b, size);
-        (t + t / (t + 1.0)) * 0.5
+        let (t, low) = less_one(b, size);
+        let (below, error) = exact_sum(b.float(1.0), t);
+        (t + (quotient(t, Some(low), below, error + low) + low)) * 0.5
     })
 }
 

@@ -36,12 +36,13 @@ fn near<'b>(b: &'b Builder, x: V<'b>) -> Turned<'b> {
     let half_pi = if b.working() == Precision::Double { HALF_PI } else { HALF_PI_SINGLE };
     let [first, second, third, _] = half_pi.map(|part| b.float(-part));
     let difference = n.fma(first, x);
-    let r = n.fma(second, difference);
-    let low = match b.precision() == b.working() {
-        true => n.fma(third, n.fma(second, difference - r)),
-        false => b.float(0.0),
-    };
-    Turned { n: shifted.bits(), r, low }
+    if b.precision() != b.working() {
+        return Turned { n: shifted.bits(), r: n.fma(second, difference), low: b.float(0.0) };
+    }
+    // Either may be the larger one.
+    let (product, product_error) = exact_product(n, second);
+    let (r, error) = exact_sum(difference, product);
+    Turned { n: shifted.bits(), r, low: n.fma(third, error + product_error) }
 }
 
 /// A number without multiples of 4, if it is small, and exactly so; without all of it if it is a multiple of 4 anyway.

@@ -173,7 +173,8 @@ fn emitted(
     Some(numbers.chunks(size).map(<[u64]>::to_vec).collect())
 }
 
-fn everybody(elem: &str, size: usize) {
+/// Everybody, or but for compilers together with sets that others stand for.
+fn everybody(elem: &str, size: usize, all: bool) {
     let single = elem == "f32";
     let call = call(size, single);
     let plain = module(elem, None, Math::Own);
@@ -199,7 +200,9 @@ fn everybody(elem: &str, size: usize) {
     }
     fs::write(directory.path().join("in"), input).unwrap();
     for compiler in ["gcc", "clang"] {
-        for (set, flags) in SETS.iter().filter(|(set, _)| set.parse::<Cpu>().is_ok_and(Cpu::is_here)) {
+        let here: Vec<_> = SETS.iter().filter(|(set, _)| set.parse::<Cpu>().is_ok_and(Cpu::is_here)).collect();
+        let skipped = if all { 0 } else { here.len().saturating_sub(1) };
+        for (set, flags) in here.into_iter().skip(skipped) {
             if let Some(found) = emitted(directory.path(), compiler, flags, &[], single, size) {
                 same(&found, &expected, &format!("{compiler} for {set}"));
             }
@@ -213,19 +216,19 @@ fn everybody(elem: &str, size: usize) {
 
 #[test]
 fn doubles_have_the_same_bits_everywhere() {
-    everybody("f64", 3_001);
+    everybody("f64", 2_003, false);
 }
 
 #[test]
 fn singles_have_the_same_bits_everywhere() {
-    everybody("f32", 3_001);
+    everybody("f32", 2_003, false);
 }
 
 #[test]
 #[ignore = "slow: a million arguments"]
 fn a_million_of_each_have_the_same_bits_everywhere() {
     for elem in ["f64", "f32"] {
-        everybody(elem, 1_000_003);
+        everybody(elem, 1_000_003, true);
     }
 }
 

@@ -2,8 +2,9 @@
 //!
 //! A C compiler that knows `tanh` computes it itself where the argument is a constant, makes `x * x` of `pow(x, 2)` and
 //! merges `sin` and `cos`; then bits depend on what it could see. Generated code calls these functions under names that no
-//! compiler knows, so that the library computes them always, as it does for the interpreter. Square roots, rounding and
-//! `fma` are exact and stay the compiler's.
+//! compiler knows, so that the library computes them always, as it does for the interpreter. They are called only where a program
+//! wants them (`libm_tanh`): other functions are recipes (`recipe.rs`). Square roots, rounding and `fma` are exact and stay the
+//! compiler's.
 
 use certen_core::{ElemType, MAX_MULTIPLIED};
 

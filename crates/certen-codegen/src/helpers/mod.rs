@@ -176,7 +176,10 @@ impl Helper {
     pub(crate) fn needs(self) -> Vec<Helper> {
         match self {
             Helper::Vector(vector) => vec![Helper::Lanes(vector.shape)],
-            Helper::VectorCall(call) => call.needs(),
+            Helper::VectorCall(call) => match call.function() {
+                Some((function, elem)) => [call.needs(), recipe::vector_needs(function, elem, call.shape)].concat(),
+                None => call.needs(),
+            },
             Helper::Function(function, elem) => recipe::needs(function, elem),
             Helper::Rare(function, elem) => recipe::rare_needs(function, elem),
             _ => Vec::new(),
@@ -233,7 +236,10 @@ impl Helper {
             Helper::Rare(function, elem) => recipe::rare_text(function, elem),
             Helper::Lanes(shape) => shape.text(),
             Helper::Vector(vector) => vector.text(),
-            Helper::VectorCall(call) => call.text(),
+            Helper::VectorCall(call) => match call.function() {
+                Some((function, elem)) => recipe::vector_text(function, elem, call.shape, &name),
+                None => call.text(),
+            },
             Helper::Turn(elem, side, adds) => turn::text(elem, side, adds),
             Helper::Add(elem) => wrapping(elem, "+"),
             Helper::Sub(elem) => wrapping(elem, "-"),

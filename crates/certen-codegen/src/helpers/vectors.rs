@@ -9,8 +9,8 @@ use std::fmt::Write;
 use certen_core::{Binary, ElemType, Unary};
 use certen_math::Function;
 
+use super::Helper;
 use super::turn::SHUFFLE;
-use super::{Helper, recipe};
 
 /// The lanes of a loop.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -183,6 +183,14 @@ impl VectorCall {
         format!("certen_{word}{}", self.vector().register().trim_start_matches("certen"))
     }
 
+    /// The function of mathematics that it is, and of what.
+    pub(super) fn function(self) -> Option<(Function, ElemType)> {
+        match (self.call, self.lane) {
+            (VectorOp::Function(function), Lane::Value(elem)) => Some((function, elem)),
+            _ => None,
+        }
+    }
+
     fn vector(self) -> Vector {
         self.lane.vector(self.shape)
     }
@@ -211,11 +219,6 @@ impl VectorCall {
             }
             VectorOp::Binary(Binary::Min | Binary::Max | Binary::ControlledDiv) => {
                 needs.push(Helper::VectorCall(VectorCall { call: VectorOp::Select, ..self }));
-            }
-            VectorOp::Function(function) => {
-                if let Lane::Value(elem) = lane {
-                    needs.extend(recipe::vector_needs(function, elem, shape));
-                }
             }
             _ => {}
         }
@@ -259,10 +262,8 @@ impl VectorCall {
             ),
             VectorOp::Fma => self.fma(),
             VectorOp::Any => self.any(),
-            VectorOp::Function(function) => match self.lane {
-                Lane::Value(elem) => recipe::vector_text(function, elem, self.shape, &name),
-                Lane::Mask(_) => String::new(),
-            },
+            // Their recipes are printed elsewhere.
+            VectorOp::Function(_) => String::new(),
             VectorOp::Stream => self.stream(),
             VectorOp::To(to) => self.saturated(to),
             VectorOp::Binary(Binary::Add) => wrapping("+"),
