@@ -32,8 +32,8 @@ const CONTRACTIONS: [&str; 19] = [
     "fn f(A: T[m, p], B: T[p, n]) -> T[m, n] { { [i, j] -> if i != 2 { sum({ [k] -> A[i, k] * B[k, j] }) } else { 7 } } }",
 ];
 
-/// Products of a row with a matrix, in each iteration of a loop, and how many of them become products of matrices.
-const ROWS: [(&str, usize); 4] = [
+/// Products of a row or a matrix with a matrix, in each iteration of a loop, and how many of them become products for all iterations.
+const ROWS: [(&str, usize); 6] = [
     ("fn f(A: T[m, p], B: T[p, n], C: T[n, b]) -> T[m, b] { { [i] -> max(A[i] @ B, 1) @ C } }", 2),
     ("fn f(A: T[m, p], B: T[p, n], c: T[n]) -> T[m, n] { { [i] -> { let x = A[i] @ B + c; x * sum(x) } } }", 1),
     ("fn f(A: T[m, b, p], B: T[p, n], C: T[n, p]) -> T[m, b, p] { { [i, j] -> max(A[i, j] @ B, 1) @ C } }", 2),
@@ -41,6 +41,8 @@ const ROWS: [(&str, usize); 4] = [
         "fn f(A: T[m, p], B: T[p, n], C: T[p, n]) -> T[m] { { [i] -> { let x = A[i] @ B; let y = A[i] @ C; sum(x * y) } } }",
         2,
     ),
+    ("fn f(A: T[b, m, p], B: T[p, n], c: T[n]) { { [z] -> max(A[z] @ B, 1) @ c } }", 1),
+    ("fn f(F: T[m, m], Q: T[m, m], P: T[b, m, m]) { { [z] -> F @ P[z] @ transpose(F) + Q } }", 2),
 ];
 
 #[test]
@@ -63,9 +65,8 @@ fn rows_that_are_multiplied_one_by_one_get_tiles() {
     assert_eq!(plans[0].steps.lines().count(), 1, "{plans:?}");
     assert!(plans[0].form == Form::Separated && plans[1].steps.contains("tile("), "{plans:?}");
     assert!(softmax.validation().unwrap().proved);
-    // Each iteration has a product of matrices; the matrix is another one in each; the sums are short.
+    // The matrix that a row is multiplied with is another one in each iteration; the sums are short.
     let together = [
-        "fn f(A: f64[b, m, p], B: f64[p, n], c: f64[n]) { { [z] -> max(A[z] @ B, 1) @ c } }",
         "fn f(A: f64[m, p], B: f64[m, p, n], C: f64[m, n, b]) { { [i] -> max(A[i] @ B[i], 1) @ C[i] } }",
         "fn f(A: f64[m, 3], B: f64[3, 3], C: f64[3, 3]) { { [i] -> max(A[i] @ B, 1) @ C } }",
     ];
