@@ -272,9 +272,10 @@ impl Vectors<'_> {
         self.cuts -= 1;
         let [then, otherwise] = pieces.map(|(piece, known)| {
             self.assumed.push(known.clone());
+            let does_nothing = piece.body.is_empty();
             let piece = self.told_apart(piece);
             self.assumed.pop();
-            vec![piece]
+            if does_nothing { Vec::new() } else { vec![piece] }
         });
         Stmt::If { cond, then, otherwise }
     }

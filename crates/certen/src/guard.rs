@@ -6,13 +6,13 @@
 //!
 //! ```
 //! let guarded = certen::guard::text("mm.taco", "
-//!     double A(m, n), B(m, k), C(n, k)
+//!     double A(m, n), B(m, k), C(m, n)
 //!     A(i, j) = B(i, l) * C(l, j)
 //! ", None)?;
 //! let kernel = &guarded.kernels()[0];
 //! assert!(!kernel.is_safe());
 //! assert_eq!(kernel.faults()[0].diagnostic.message,
-//!     "`l` has two sizes: dimension 2 of `B` is k, dimension 1 of `C` is n");
+//!     "`l` has two sizes: dimension 2 of `B` is k, dimension 1 of `C` is m");
 //! # Ok::<(), certen::Failure>(())
 //! ```
 
