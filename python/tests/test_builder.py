@@ -607,7 +607,7 @@ MISTAKES = {
     "a sum of NumPy": (lambda: np.sum(x[i]), TypeError, "sum(), certen.max and the others reduce it"),
     "an array on the left": (lambda: np.ones(3) * x[i], TypeError, "a NumPy array of shape (3,) stands in"),
     "an array as index": (lambda: x[np.arange(3)], TypeError, "x takes indices, not arrays of them"),
-    "a function of NumPy": (lambda: np.arctan(x[i]), TypeError, "the language has no function numpy.arctan"),
+    "a function of NumPy": (lambda: np.deg2rad(x[i]), TypeError, "the language has no function numpy.deg2rad"),
     "a function of math": (lambda: math.sqrt(x[i]), TypeError, "use certen.sqrt, certen.exp and the others"),
     "a list": (lambda: x[i] + [1, 2], TypeError, "list cannot stand in an expression of index notation: [1, 2]"),
     "None": (lambda: x[i] == None, TypeError, "NoneType cannot stand in an expression"),  # noqa: E711

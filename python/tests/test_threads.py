@@ -159,7 +159,7 @@ def test_other_threads_go_on_while_a_kernel_runs(ten):
 def test_kernels_run_at_the_same_time(ten):
     """Not a matter of speed: each of two threads is seen inside its call while the other one is inside, too."""
     x = np.ones(4096)
-    spans = at_once(*[lambda: (time.perf_counter(), ten.relax(x, k=20_000, threads=1), time.perf_counter())] * 2)
+    spans = at_once(*[lambda: (time.perf_counter(), ten.relax(x, k=400_000, threads=1), time.perf_counter())] * 2)
     (a, _, b), (c, _, d) = spans
     assert max(a, c) < min(b, d)
 

@@ -101,7 +101,7 @@ fn outputs(module: &Module, call: &Call, backend: Backend) -> Vec<Vec<u64>> {
 
 fn module(elem: &str, cpu: Option<Cpu>, math: Math) -> Module {
     let options = Options { schedule: Choice::None, fp: FpMode::Strict, cpu, math, ..Options::default() };
-    Module::from_text("f.ten", &program(elem), &options).unwrap()
+    Module::from_text("f.ten", program(elem), &options).unwrap()
 }
 
 #[track_caller]

@@ -250,7 +250,9 @@ fn values(nest: &LoopProgram, path: &[Turn], at: usize, value: TermId, found: &m
                     Binary::Ne => &[Binary::Eq],
                     Binary::And => &[Binary::Or],
                     Binary::Or => &[Binary::And],
-                    Binary::Pow | Binary::Hypot | Binary::LibmPow | Binary::LibmAtan2 | Binary::LibmHypot => &[Binary::Mul],
+                    Binary::Pow | Binary::Hypot | Binary::LibmPow | Binary::LibmAtan2 | Binary::LibmHypot => {
+                        &[Binary::Mul]
+                    }
                     Binary::Atan2 => &[Binary::Div],
                 };
                 for other in others {

@@ -81,9 +81,8 @@ pub(super) fn plans<'a>(
         all.into_iter().map(|proposal| proposal.plan).collect()
     };
     // What comes first may have nothing to do with the others.
-    let own = |chain: &[Link<'_>]| {
-        (0..chain.len()).find_map(|from| Some(proposals(&Chain::of(program, &chain[from..])?)))
-    };
+    let own =
+        |chain: &[Link<'_>]| (0..chain.len()).find_map(|from| Some(proposals(&Chain::of(program, &chain[from..])?)));
     chains.filter_map(own).collect()
 }
 
