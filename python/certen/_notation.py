@@ -40,7 +40,8 @@ RESERVED = frozenset(
 # Functions of the language that generated text calls: a tensor of the same name would hide them.
 CALLED = frozenset(
     """sum prod min max all any abs floor ceil round sqrt exp log sin cos tanh pow select guard floor_div ceil_div mod
-    exp2 expm1 log2 log10 log1p tan asin acos atan sinh cosh asinh acosh atanh erf erfc cbrt sigmoid clamp reflect mirror periodic""".split()  # noqa: SIM905
+    exp2 expm1 log2 log10 log1p tan asin acos atan sinh cosh asinh acosh atanh erf erfc cbrt sigmoid
+    clamp reflect mirror periodic""".split()  # noqa: SIM905
 )
 
 # Keywords of every call of a kernel: an argument of the same name could not be given by name.
