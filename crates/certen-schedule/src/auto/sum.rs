@@ -192,14 +192,10 @@ impl<'a> SumNest<'a> {
         self.summed.iter().try_fold(1i64, |product, (_, range)| product.checked_mul(size(range)?))
     }
 
-    /// The first steps for it, whatever follows: sums of sums are one. In windows of f32, of which a tile has few vectors, those
-    /// of their rows are not: each begins anew, and does not wait for the one before.
+    /// The first steps for it, whatever follows: sums of sums are one.
     pub fn steps(&self, machine: &Machine) -> Steps {
         let mut steps = Steps::new(self.nest, machine);
-        let is_window = !self.has_rows() && self.window_lanes().is_some();
-        let are_apart = is_window && self.elem == ElemType::F32 && self.summed.len() == 2;
-        let inner = if are_apart { 2 } else { 1 };
-        for (index, _) in self.summed.iter().rev().skip(inner).filter(|_| self.joins) {
+        for (index, _) in self.summed.iter().rev().skip(1).filter(|_| self.joins) {
             steps.add(format!("join_sums({})", steps.path(index)));
         }
         steps
