@@ -5,7 +5,8 @@
 //! propose is tried, the cheapest first: the first proposal whose steps can all be taken, with every condition proved for all
 //! sizes, is taken. Where there is none the nest stays as it is. Before that, stages that cost little are computed where they are read
 //! (`inlined.rs`), what is more than one sum is separated (`apart.rs`), nests that handle many small tensors one after the
-//! other are taken together (`elements.rs`), and stages that read rows of each other go in strips (`strips.rs`); after it, large outputs are stored past the caches (`streamed.rs`).
+//! other are taken together (`elements.rs`), and stages that read rows of each other go in strips (`strips.rs`); after it, large
+//! outputs are stored past the caches (`streamed.rs`).
 //!
 //! Needs: loops before memory is shared. Guarantees: the same program, sizes and machine description give the same steps.
 //! Which operations an element is made by, and in which order, depends on the program and the element type alone, not on

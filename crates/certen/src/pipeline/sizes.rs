@@ -183,7 +183,7 @@ impl Module {
             Some(plans.map(|plan| (plan.nest, plan.why.clone())).collect())
         };
         let (of_open, of_closed) = (plans(&open)?, plans(&closed)?);
-        (open.has_looked() && of_open == of_closed).then_some(open)
+        (open.changes_loops() && of_open == of_closed).then_some(open)
     }
 
     fn by_name(&self, sizes: &[i64]) -> FxHashMap<Name, i64> {
@@ -224,11 +224,11 @@ impl Module {
     /// C compiler writes them out.
     fn replanned(&self, sizes: &[i64]) -> Option<Module> {
         let is_short = sizes.iter().all(|size| *size <= WRITTEN_OUT);
-        self.at_sizes(sizes).filter(|module| is_short || module.has_looked())
+        self.at_sizes(sizes).filter(|module| is_short || module.changes_loops())
     }
 
     /// Whether its schedule says how loops run. Which operations are made does not depend on sizes.
-    fn has_looked(&self) -> bool {
+    fn changes_loops(&self) -> bool {
         self.planned().is_ok_and(|(plans, _)| plans.iter().any(Planned::changes_loops))
     }
 
