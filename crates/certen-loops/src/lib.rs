@@ -19,7 +19,6 @@ mod parse;
 mod print;
 mod races;
 mod rename;
-mod solved;
 mod verify;
 mod walk;
 
@@ -35,7 +34,6 @@ pub use parallel::{MIN_PARALLEL_WORK, Work, parallelise, work};
 pub use parse::parse_loops;
 pub use races::are_independent;
 pub use rename::with_output_types;
-pub use solved::solved;
 pub use verify::{unassigned, verify, verify_changed};
 pub use walk::{
     Around, Site, Use, as_element, changes_outside, combined, declarations, declared, declared_at_top, for_each_mut,

@@ -31,6 +31,7 @@ mod primitives;
 mod refusal;
 mod region;
 mod rewrite;
+mod solved;
 mod stages;
 mod vectors;
 
@@ -41,4 +42,5 @@ pub use edit::{at_sizes, ends, shortened, with_numbers};
 pub use page::{page, statements};
 pub use place::marked;
 pub use primitives::{Example, Primitive, primitives};
+pub use solved::solved;
 pub use vectors::vectorise;

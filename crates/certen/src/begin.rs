@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use certen_core::{Program, TensorType, TypeError};
 use certen_index::{Condition, Status};
-use certen_loops::{FpMode, LoopProgram, in_place, lower, solved, verify_changed, with_output_types};
+use certen_loops::{FpMode, LoopProgram, in_place, lower, verify_changed, with_output_types};
+use certen_schedule::solved;
 use certen_syntax::{Code, Diagnostic, Remedy};
 use certen_teml::{Compiled, Path};
 

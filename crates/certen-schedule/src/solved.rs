@@ -7,12 +7,12 @@
 //! Applies: to loops that have nothing in them but such a condition, an equation in which the index stands once, perhaps beside
 //! others, and nothing where it does not hold. Guarantees: the same iterations do the same things in the same order.
 
-use certen_core::{Range, TensorType, Term, Terms, TypeError};
-use certen_index::{Cond, Ix, IxError};
+use certen_core::TypeError;
+use certen_index::{Cond, Ix};
+use certen_loops::{LoopProgram, Stmt, declared_at_top, statements, within};
 use certen_syntax::Name;
 
-use crate::ir::{LoopProgram, Stmt, Target};
-use crate::walk::{declared_at_top, statements, try_for_each_mut, within};
+use crate::edit::Edit;
 
 /// The program without loops for single iterations; none if there are no such loops, or an expression does not fit in 64 bits.
 pub fn solved(program: &LoopProgram) -> Option<LoopProgram> {
@@ -21,7 +21,7 @@ pub fn solved(program: &LoopProgram) -> Option<LoopProgram> {
     }
     let mut program = program.clone();
     let body = std::mem::take(&mut program.body);
-    program.body = block(&mut program.terms, body).ok()?;
+    program.body = block(&mut program, body).ok()?;
     Some(program)
 }
 
@@ -57,48 +57,20 @@ fn equation(stmt: &Stmt) -> Option<Single<'_>> {
     (!is_whole).then_some(Single { index: *index, at, when, then })
 }
 
-fn block(terms: &mut Terms, stmts: Vec<Stmt>) -> Result<Vec<Stmt>, TypeError> {
+fn block(program: &mut LoopProgram, stmts: Vec<Stmt>) -> Result<Vec<Stmt>, TypeError> {
     let mut done = Vec::with_capacity(stmts.len());
     for mut stmt in stmts {
         if let Some(Single { index, at, when, then }) = equation(&stmt) {
-            let then = replaced(terms, then.to_vec(), index, &at)?;
-            let then = block(terms, then)?;
+            let then = Edit::index(index, at).block(program, then)?;
+            let then = block(program, then)?;
             match when.is_always() {
                 true => done.extend(then),
                 false => done.push(Stmt::If { cond: when, then, otherwise: Vec::new() }),
             }
             continue;
         }
-        stmt.map_blocks(|_, inner| block(terms, inner))?;
+        stmt.map_blocks(|_, inner| block(program, inner))?;
         done.push(stmt);
     }
     Ok(done)
-}
-
-/// Statements with an expression in place of an index.
-fn replaced(terms: &mut Terms, mut stmts: Vec<Stmt>, index: Name, at: &Ix) -> Result<Vec<Stmt>, TypeError> {
-    let other = |name: Name| (name == index).then(|| at.clone());
-    let ix = |ix: &Ix| -> Result<Ix, IxError> { ix.substitute(&other) };
-    try_for_each_mut(&mut stmts, &mut |stmt| {
-        match stmt {
-            Stmt::For { range, .. } => *range = Range { lo: ix(&range.lo)?, hi: ix(&range.hi)? },
-            Stmt::If { cond, .. } => *cond = cond.substitute(&other)?,
-            Stmt::Alloc(_, ty) => {
-                let shape = ty.shape.iter().map(ix).collect::<Result<Vec<Ix>, IxError>>()?;
-                *ty = TensorType::new(ty.elem, shape);
-            }
-            Stmt::Assign { target: Target::Element(_, indices), .. } => {
-                *indices = indices.iter().map(ix).collect::<Result<_, IxError>>()?;
-            }
-            Stmt::Assign { .. } | Stmt::Local { .. } | Stmt::Nest(_) | Stmt::Free(_) | Stmt::Swap(..) => {}
-        }
-        if let Some(value) = stmt.value_mut() {
-            *value = terms.rewrite(*value, |terms, _, term| {
-                let term: Term = term.substitute(&other)?;
-                terms.add(term)
-            })?;
-        }
-        Ok::<(), TypeError>(())
-    })?;
-    Ok(stmts)
 }
